@@ -12,9 +12,9 @@ from sacrebleu.metrics import CHRF
 
 import whyscore as ws
 from whyscore.analysis.decompose.decompose import decompose, plan
-from whyscore.analysis.decompose.result import Decomposition, Decompositions, named
+from whyscore.analysis.decompose.result import Decomposition, Decompositions, label_fractions
 from whyscore.analysis.decompose.settings import FeatureSettings
-from whyscore.analysis.decompose.shares import discrepancy, guarded, share_of
+from whyscore.analysis.decompose.shares import discrepancy, guarded_share, share_of
 from whyscore.analysis.decompose.tagging import mark, members_of
 from whyscore.data.formats.text import from_texts
 from whyscore.errors import DataError, MissingExtra, MissingInput, SpecError, UnknownName
@@ -251,9 +251,9 @@ def test_discrepancy_with_several_references_is_judged_by_their_range() -> None:
 
 def test_the_three_outcomes_have_the_names_that_were_published() -> None:
     counts = {"under": 1, "over": 2, "equal": 1}
-    assert named(counts, "paper") == {"add": 0.25, "hit": 0.5, "miss": 0.25}
-    assert named(counts, "code") == {"add": 0.25, "miss": 0.5, "hit": 0.25}
-    assert all(map(math.isnan, named({"under": 0, "over": 0, "equal": 0}, "field").values()))
+    assert label_fractions(counts, "paper") == {"add": 0.25, "hit": 0.5, "miss": 0.25}
+    assert label_fractions(counts, "code") == {"add": 0.25, "miss": 0.5, "hit": 0.25}
+    assert all(map(math.isnan, label_fractions({"under": 0, "over": 0, "equal": 0}, "field").values()))
 
 
 def test_a_span_can_be_hidden_as_one() -> None:
@@ -483,8 +483,8 @@ def test_a_range_must_be_above_a_millionth_of_the_scale(span: float, share: floa
 
 def test_the_guarded_value_takes_ratios_above_zero_and_up_to_one() -> None:
     gains, ranges = np.array([1.0, 2.0, 3.0, 0.0, -1.0, 1e-9]), np.array([2.0, 2.0, 2.0, 2.0, 2.0, 1e-7])
-    assert guarded(gains, ranges, 1e-6) == pytest.approx((1 / 2 + 1) / 6)
-    assert guarded(gains, ranges, 0.0) == pytest.approx((1 / 2 + 1 + 1 / 100) / 6)
+    assert guarded_share(gains, ranges, 1e-6) == pytest.approx((1 / 2 + 1) / 6)
+    assert guarded_share(gains, ranges, 0.0) == pytest.approx((1 / 2 + 1 + 1 / 100) / 6)
 
 
 class TestGroups:

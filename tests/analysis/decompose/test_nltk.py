@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from whyscore.analysis.decompose.decompose import decompose
-from whyscore.analysis.decompose.result import named
+from whyscore.analysis.decompose.result import label_fractions
 from whyscore.data.formats.text import from_texts, read_texts
 from whyscore.errors import MissingExtra
 from whyscore.experiments.muler.shares import hybrid
@@ -91,5 +91,5 @@ def test_paraphrases(shared: Path) -> None:
             rows = list(csv.DictReader(file, delimiter="\t"))
         data = from_texts({"paraphrase": [row["paraphrase"] for row in rows]}, [row["sentence"] for row in rows])
         for row in decompose(data, "token_f1", tagger="nltk", features=list(features), draws=0):
-            fractions = list(named(row.discrepancy["all"], "field").values())
+            fractions = list(label_fractions(row.discrepancy["all"], "field").values())
             assert fractions == pytest.approx(features[row.feature], abs=0.02), (name, row.feature)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from whyscore.analysis.decompose.decompose import decompose
-from whyscore.analysis.decompose.result import Decomposition, named
+from whyscore.analysis.decompose.result import Decomposition, label_fractions
 from whyscore.analysis.decompose.shares import discrepancy
 from whyscore.metrics.lexical.bleu import Bleu
 from whyscore.metrics.lexical.rows import BleuRows
@@ -104,7 +104,7 @@ def test_discrepancy_sums_to_one(counts: list[tuple[int, list[int]]]) -> None:
     assert found["invented"] <= found["over"]
     assert found["absent"] <= found["equal"]
     for labels in ("field", "paper", "code"):
-        assert sum(named(found, labels).values()) == pytest.approx(1.0)
+        assert sum(label_fractions(found, labels).values()) == pytest.approx(1.0)
 
 
 @dataclass(frozen=True)

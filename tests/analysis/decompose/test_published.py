@@ -8,7 +8,7 @@ import pytest
 
 import whyscore as ws
 from whyscore.analysis.decompose.decompose import decompose
-from whyscore.analysis.decompose.result import Decompositions, named
+from whyscore.analysis.decompose.result import Decompositions, label_fractions
 from whyscore.analysis.decompose.sentences import score_sentences
 from whyscore.analysis.decompose.shares import share_of
 from whyscore.data.formats.text import from_texts, read_texts
@@ -185,7 +185,7 @@ def test_nouns_and_verbs_change_places_under_spacy(muler: Path) -> None:
     found = decompose(
         paraphrases(muler, "clause_noun.tsv"), "token_f1", tagger="spacy", features=["VERB", "NOUN"], draws=0
     )
-    verb, noun = (named(row.discrepancy["all"], "field") for row in found)
+    verb, noun = (label_fractions(row.discrepancy["all"], "field") for row in found)
     # These are the values of NLTK's tagger; spaCy's small pipeline gives .719/0/.281 and .018/.693/.289.
     assert list(verb.values()) == pytest.approx([0.702, 0.009, 0.289], abs=0.02)
     assert list(noun.values()) == pytest.approx([0.018, 0.675, 0.307], abs=0.02)

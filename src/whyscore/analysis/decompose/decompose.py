@@ -56,18 +56,18 @@ def decompose(
     settings = settings if references is None else dataclasses.replace(settings, need=references)
     dataset = as_dataset(data)
     metrics = [metric] if isinstance(metric, str) or not isinstance(metric, Sequence) else list(metric)
-    names, given = [requested_name(one) for one in metrics], [as_metric(one) for one in metrics]
-    chosen = [decomposed_metric(one, settings.mode) for one in given]
-    for one in chosen:
-        check_metric(one, dataset, settings.level)
+    names, requested = [requested_name(metric) for metric in metrics], [as_metric(metric) for metric in metrics]
+    scored = [decomposed_metric(metric, settings.mode) for metric in requested]
+    for variant in scored:
+        check_metric(variant, dataset, settings.level)
     scorers = [as_scorer(scorer) for scorer in settings.scorers]
     study = Study(dataset, mark(dataset, settings, resources), settings, resources)
-    measured = [measure(study, *one, settings.level) for one in zip(names, chosen, strict=True)]
+    measured = [measure(study, *pair, settings.level) for pair in zip(names, scored, strict=True)]
     differences = [row for scorer in settings.scorers for row in score_sentences(dataset, scorer, settings=settings)]
-    signatures = {one.name: one.signature for one in measured} | {"tagger": study.marking.signature}
+    signatures = {result.name: result.signature for result in measured} | {"tagger": study.marking.signature}
     signatures |= {scorer.signature().spec: scorer.signature() for scorer in scorers}
-    named = zip(names, given, chosen, strict=True)
-    variants = [f"{name}: scored as {one.signature().spec}" for name, plain, one in named if plain != one]
+    named = zip(names, requested, scored, strict=True)
+    variants = [f"{name}: scored as {variant.signature().spec}" for name, plain, variant in named if plain != variant]
     return fit_rows(study, measured, differences, signatures, variants)
 
 
@@ -75,16 +75,16 @@ def decompose(
 def plan(data: Segments, metric: MetricLike, *, settings: DecomposeSettings, resources: Resources = LOCAL) -> Cost:
     """Return what a decomposition would take; texts are tagged for it, but none is scored."""
     dataset = as_dataset(data)
-    chosen = decomposed_metric(metric, settings.mode)
-    check_metric(chosen, dataset, settings.level)
+    base = decomposed_metric(metric, settings.mode)
+    check_metric(base, dataset, settings.level)
     marking = mark(dataset, settings, resources)
     segments: Sequence[Segment] = dataset.segments
-    if not isinstance(chosen, MatrixMetric):
-        texts = masking_for(chosen, marking, settings, traits_of(chosen).masking)
+    if not isinstance(base, MatrixMetric):
+        texts = masking_for(base, marking, settings, traits_of(base).masking)
         groups = questions(dataset.segments, marking, texts, members_of(marking, settings.need))
-        segments, chosen = [segment for group in groups for segment in group], texts.metric
+        segments, base = [segment for group in groups for segment in group], texts.metric
     tagging = marking.asked, marking.distinct, marking.tagged
-    return Cost(*tagging, *score_cost(chosen, segments, resources.store))
+    return Cost(*tagging, *score_cost(base, segments, resources.store))
 
 
 def prepare_study(
@@ -96,9 +96,9 @@ def prepare_study(
     """
     if settings.mode == "compat" and not compat:
         raise SpecError("mode='compat' is for decompose and frequency: this experiment masks tokens, use mode='paper'")
-    dataset, chosen = as_dataset(data), decomposed_metric(metric, settings.mode)
-    check_metric(chosen, dataset)
-    return Study(dataset, mark(dataset, settings, resources), settings, resources), chosen, requested_name(metric)
+    dataset, base = as_dataset(data), decomposed_metric(metric, settings.mode)
+    check_metric(base, dataset)
+    return Study(dataset, mark(dataset, settings, resources), settings, resources), base, requested_name(metric)
 
 
 def check_metric(metric: Metric, dataset: Dataset, level: Level = "segment") -> None:

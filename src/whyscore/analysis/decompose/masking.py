@@ -65,7 +65,7 @@ class TextMasking(Protocol):
     def plain(self, text: Marked) -> str:
         """Return the text with nothing masked, as the metric reads it."""
 
-    def hidden(self, text: Marked, spans: Sequence[Span], masks: Sequence[Mask], feature: int) -> str:
+    def mask_spans(self, text: Marked, spans: Sequence[Span], masks: Sequence[Mask], feature: int) -> str:
         """Return the text with spans masked, each behind its own mask."""
 
     def variant(self, text: Marked, feature: int, *, hypothesis: bool) -> Variant:
@@ -83,13 +83,13 @@ class _Simple:
     def variant(self, text: Marked, feature: int, *, hypothesis: bool) -> Variant:
         """Return the text with a feature masked; only a hypothesis gets the mask that never agrees."""
         spans = text.spans[feature]
-        agreeing = self.hidden(text, spans, ["agreeing"] * len(spans), feature)
+        agreeing = self.mask_spans(text, spans, ["agreeing"] * len(spans), feature)
         return Variant(agreeing, self._exchange(agreeing, feature) if hypothesis else agreeing)
 
     def plain(self, text: Marked) -> str:
         return text.text
 
-    def hidden(self, text: Marked, spans: Sequence[Span], masks: Sequence[Mask], feature: int) -> str:
+    def mask_spans(self, text: Marked, spans: Sequence[Span], masks: Sequence[Mask], feature: int) -> str:
         raise NotImplementedError
 
     def _exchange(self, agreeing: str, feature: int) -> str:
@@ -109,7 +109,7 @@ class _Simple:
             for span, string in zip(spans, strings, strict=True)
             for piece in by_words(text.text, [span])
         ]
-        return [piece for piece, _ in pairs], [one for _, one in pairs]
+        return [piece for piece, _ in pairs], [string for _, string in pairs]
 
 
 @dataclass(frozen=True)
@@ -120,16 +120,16 @@ class TokenMasking(_Simple):
     _known: dict[int, TokenRow] = field(default_factory=dict, repr=False, compare=False)
 
     def tokens(self, text: Marked) -> TokenRow:
-        known = self._known.get(text.number)
-        if known is None:
-            known = self._known[text.number] = _token_row(self.cut(text.text), text.text)
-        return known
+        row = self._known.get(text.number)
+        if row is None:
+            row = self._known[text.number] = _token_row(self.cut(text.text), text.text)
+        return row
 
     def plain(self, text: Marked) -> str:
         tokens = self.tokens(text)
         return _join(text.text, tokens, tokens.texts)
 
-    def hidden(self, text: Marked, spans: Sequence[Span], masks: Sequence[Mask], feature: int) -> str:
+    def mask_spans(self, text: Marked, spans: Sequence[Span], masks: Sequence[Mask], feature: int) -> str:
         del feature
         tokens = self.tokens(text)
         return _join(text.text, tokens, hide_in_tokens(tokens, spans, self._strings(masks), self.unit))
@@ -141,7 +141,7 @@ class CharacterMasking(_Simple):
 
     lengths: tuple[int, ...]
 
-    def hidden(self, text: Marked, spans: Sequence[Span], masks: Sequence[Mask], feature: int) -> str:
+    def mask_spans(self, text: Marked, spans: Sequence[Span], masks: Sequence[Mask], feature: int) -> str:
         pieces, strings = self._pieces(text, spans, masks)
         return hide_in_text(text.text, pieces, [string[: self.lengths[feature]] for string in strings])
 
@@ -154,7 +154,7 @@ class CharacterMasking(_Simple):
 class OpaqueMasking(_Simple):
     """Masks stretches of text behind words that stand for nothing."""
 
-    def hidden(self, text: Marked, spans: Sequence[Span], masks: Sequence[Mask], feature: int) -> str:
+    def mask_spans(self, text: Marked, spans: Sequence[Span], masks: Sequence[Mask], feature: int) -> str:
         del feature
         pieces, strings = self._pieces(text, spans, masks)
         return hide_in_text(text.text, pieces, strings, spaced=True)
@@ -194,12 +194,12 @@ def tokenizer_of(metric: Metric, marking: Marking, tokens: Tokens | None) -> Cal
 
 def _cutter(metric: Metric, marking: Marking, tokens: Tokens | None) -> Cut:
     """Return how texts are cut: as the tagger did, as NLTK does, or as the metric does where it has tokens."""
-    chosen = tokens or ("tagger" if marking.gives_tokens else "metric")
-    if chosen == "tagger":
+    scheme = tokens or ("tagger" if marking.gives_tokens else "metric")
+    if scheme == "tagger":
         if not marking.gives_tokens:
             raise SpecError("tokens='tagger' needs a tagger that gives tokens, such as pretagged: use metric or nltk")
         return lambda text: _as_tokens(white_space(text))
-    if chosen == "nltk":
+    if scheme == "nltk":
         return lambda text: [Token(*token) for token in nltk_tokens(text)]
     if isinstance(metric, TokenMetric):
         return metric.tokens
@@ -228,12 +228,12 @@ def _join(text: str, tokens: TokenRow, shown: Sequence[str]) -> str:
         return " ".join(filter(None, shown))
     parts: list[str] = []
     position = 0
-    for one, start, end in zip(shown, tokens.starts, tokens.ends, strict=True):
+    for token, start, end in zip(shown, tokens.starts, tokens.ends, strict=True):
         if "\n" in text[position:start] and parts:
             parts.append("\n")
         position = max(position, end)
-        if one:
-            parts += ([" "] if parts and parts[-1] != "\n" else []) + [one]
+        if token:
+            parts += ([" "] if parts and parts[-1] != "\n" else []) + [token]
     return "".join(parts)
 
 
@@ -252,7 +252,7 @@ class CompatMasking:
     def plain(self, text: Marked) -> str:
         return self._read(text.text)
 
-    def hidden(self, text: Marked, spans: Sequence[Span], masks: Sequence[Mask], feature: int) -> str:
+    def mask_spans(self, text: Marked, spans: Sequence[Span], masks: Sequence[Mask], feature: int) -> str:
         """Refuse mixed masks: the experiments with them are defined in token space."""
         del text, spans, masks, feature
         raise SpecError("mode='compat' has no mixed masks: run this experiment with mode='paper'")
@@ -260,8 +260,8 @@ class CompatMasking:
     def variant(self, text: Marked, feature: int, *, hypothesis: bool) -> Variant:
         letter = "Y" if hypothesis else "X"
         pieces = list(_pieces(text.text, text.spans[feature]))
-        named = _hidden(text.text, pieces, self.names[feature])
-        numbered = _number(_hidden(text.text, pieces, letter), letter)
+        named = _mask_pieces(text.text, pieces, self.names[feature])
+        numbered = _number(_mask_pieces(text.text, pieces, letter), letter)
         return Variant(self._read(named), self._read(numbered))
 
     def _read(self, text: str) -> str:
@@ -282,7 +282,7 @@ def _pieces(text: str, spans: Sequence[Span]) -> Iterator[Span]:
         yield from by_words(text, [(article.end() if article else start, end)])
 
 
-def _hidden(text: str, pieces: Sequence[Span], mask: str) -> str:
+def _mask_pieces(text: str, pieces: Sequence[Span], mask: str) -> str:
     parts: list[str] = []
     position = 0
     for start, end in pieces:

@@ -22,7 +22,7 @@ LABELS: dict[str, dict[str, str]] = {
 """What the three outcomes are called: by sign, in the paper, and in its published code, which contradicts it."""
 
 
-def named(counts: Mapping[str, int], labels: str) -> dict[str, float]:
+def label_fractions(counts: Mapping[str, int], labels: str) -> dict[str, float]:
     """Return the fractions of under, over and equal under the names somebody gave them."""
     total = counts["under"] + counts["over"] + counts["equal"]
     return {name: counts[kind] / total if total else float("nan") for kind, name in LABELS[labels].items()}
@@ -55,9 +55,9 @@ class SegmentRows:
         spans = zip(self.hypothesis_spans, self.reference_spans, strict=True)
         return [
             {"id": name, "sigma": sigma, "oracle": oracle, "anti": anti}
-            | {"hypothesis_spans": [list(span) for span in own]}
+            | {"hypothesis_spans": [list(span) for span in hypothesis]}
             | {"reference_spans": [[list(span) for span in each] for each in others]}
-            for name, (sigma, oracle, anti), (own, others) in zip(self.ids, numbers, spans, strict=True)
+            for name, (sigma, oracle, anti), (hypothesis, others) in zip(self.ids, numbers, spans, strict=True)
         ]
 
 
@@ -190,7 +190,7 @@ class Decompositions(Result, list[Decomposition]):
         """Return a table with the group of each row before it, where there are groups."""
         if not self.settings.group:
             return table
-        cells = tuple((row.group, *held) for row, held in zip(rows, table.rows, strict=True))
+        cells = tuple((row.group, *row_cells) for row, row_cells in zip(rows, table.rows, strict=True))
         return replace(table, columns=("group", *table.columns), rows=cells)
 
     def _shares(self) -> Table:
@@ -203,7 +203,7 @@ class Decompositions(Result, list[Decomposition]):
                 row.system,
                 *((row.metric,) if several else ()),
                 *(row.feature, row.n, row.share, _interval(row.low, row.high, self.decimals), row.gain, row.range),
-                *named(row.discrepancy["both" if compat else "all"], labels).values(),
+                *label_fractions(row.discrepancy["both" if compat else "all"], labels).values(),
                 row.word_f.get("f"),
                 *((row.additive,) if added else ()),
                 ", ".join([*row.flags, *([row.reason] if row.reason else [])]),
@@ -222,7 +222,7 @@ class Decompositions(Result, list[Decomposition]):
             if row.share is not None:
                 shares.setdefault((row.group, row.metric, row.feature), {})[number] = row.share
         several = [share for share in shares.values() if len(share) > 1]
-        best = {number for known in several for number, share in known.items() if share == min(known.values())}
+        best = {number for shares in several for number, share in shares.items() if share == min(shares.values())}
         return frozenset((number, "share") for number in best)
 
     def _notes(self) -> Iterator[str]:
@@ -237,9 +237,9 @@ class Decompositions(Result, list[Decomposition]):
     def _tests(self) -> Table:
         several = len({test.metric for test in self.tests}) > 1
         rows: list[tuple[Cell, ...]] = []
-        for one in self.tests:
-            names = (*((one.metric,) if several else ()), one.feature, f"{one.first} - {one.second}")
-            rows.append((*names, one.difference, _interval(one.low, one.high, DECIMALS), one.p, one.q))
+        for test in self.tests:
+            names = (*((test.metric,) if several else ()), test.feature, f"{test.first} - {test.second}")
+            rows.append((*names, test.difference, _interval(test.low, test.high, DECIMALS), test.p, test.q))
         columns = (*(("metric",) if several else ()), "feature", "systems", "difference", "interval", "p", "q")
         correction = self.tests[0].correction.replace("_", "-")
         note = f"difference of shares, below zero the first is better; q is p corrected over all rows ({correction})"

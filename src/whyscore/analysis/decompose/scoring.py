@@ -109,19 +109,19 @@ class Values:
         features = len(self.members)
         return plain, rest[:features], rest[features:]
 
-    def of(self, feature: int, chosen: Sequence[int]) -> tuple[FloatVector, FloatVector, FloatVector]:
+    def of(self, feature: int, selected: Sequence[int]) -> tuple[FloatVector, FloatVector, FloatVector]:
         """Return sigma, oracle and anti of chosen members of a feature, by their position among the members."""
-        entries = np.array(self.members[feature], dtype=np.intp)[list(chosen)]
+        entries = np.array(self.members[feature], dtype=np.intp)[list(selected)]
         plain, oracle, anti = self.scores
-        numbers = plain[entries], oracle[feature][list(chosen)], anti[feature][list(chosen)]
+        numbers = plain[entries], oracle[feature][list(selected)], anti[feature][list(selected)]
         for array in numbers:
             array.setflags(write=False)  # they become part of the result
         return numbers
 
-    def triple(self, feature: int, chosen: Sequence[int]) -> tuple[float, float, float]:
+    def triple(self, feature: int, selected: Sequence[int]) -> tuple[float, float, float]:
         """Return the corpus scores of chosen members: as they are, in the best and in the worst case."""
-        entries = np.array(self.members[feature], dtype=np.intp)[list(chosen)]
-        rows = self.answers.plain[entries], self.answers.oracle[feature][chosen], self.answers.anti[feature][chosen]
+        entries = np.array(self.members[feature], dtype=np.intp)[list(selected)]
+        rows = self.answers.plain[entries], self.answers.oracle[feature][selected], self.answers.anti[feature][selected]
         sigma, oracle, anti = (self.reading.total(part.sum(axis=0)) for part in rows)
         return sigma, oracle, anti
 
@@ -140,9 +140,9 @@ class Measured(NamedTuple):
     distinct: int
 
 
-def decomposed_metric(given: MetricLike, mode: Mode) -> Metric:
+def decomposed_metric(requested: MetricLike, mode: Mode) -> Metric:
     """Return the metric that is scored: the variant for decompositions where a metric has one."""
-    metric = as_metric(given)
+    metric = as_metric(requested)
     if isinstance(metric, SupportsDecomposition):
         return metric.for_decomposition(published=mode == "compat")
     return metric
@@ -213,14 +213,14 @@ def ask(prepared: Prepared, groups: Sequence[Sequence[Segment]]) -> Answers:
 def ask_matrices(metric: MatrixMetric, segments: Sequence[Segment], marking: Marking, members: Members) -> Answers:
     """Return the scores of all groups from the metric's matrices, which are computed once."""
     distinct = {segment.only(metric.inputs): None for segment in segments}
-    known = dict(zip(distinct, metric.similarities(list(distinct)), strict=True))
-    matrices = [known[segment.only(metric.inputs)] for segment in segments]
+    similarities = dict(zip(distinct, metric.similarities(list(distinct)), strict=True))
+    matrices = [similarities[segment.only(metric.inputs)] for segment in segments]
     oracle, anti = [], []
     for feature, places in enumerate(members):
-        hidden = [_hidden_units(marking.entries[k], matrices[k], feature) for k in places]
-        chosen = [matrices[k] for k in places]
-        oracle.append(_score_matched(metric, [_best(*pair) for pair in zip(chosen, hidden, strict=True)]))
-        anti.append(_score_matched(metric, [_worst(*pair) for pair in zip(chosen, hidden, strict=True)]))
+        hidden = [_find_hidden_units(marking.entries[k], matrices[k], feature) for k in places]
+        selected = [matrices[k] for k in places]
+        oracle.append(_score_matched(metric, [_best(*pair) for pair in zip(selected, hidden, strict=True)]))
+        anti.append(_score_matched(metric, [_worst(*pair) for pair in zip(selected, hidden, strict=True)]))
     return Answers(_score_matched(metric, matrices), oracle, anti)
 
 
@@ -247,14 +247,14 @@ Units = tuple[NDArray[np.bool_], NDArray[np.bool_]]
 """Which units of the other text and of the hypothesis are hidden."""
 
 
-def _hidden_units(entry: MarkedEntry, matrices: Sequence[Similarities], feature: int) -> list[Units]:
+def _find_hidden_units(entry: MarkedEntry, matrices: Sequence[Similarities], feature: int) -> list[Units]:
     if len(matrices) != len(entry.references):
         raise SpecError(
             "a metric that compares with the source cannot be decomposed: features are marked in references"
         )
-    own = entry.hypothesis.spans[feature]
+    spans = entry.hypothesis.spans[feature]
     return [
-        (_find_overlaps(matrix.spans, text.spans[feature]), _find_overlaps(matrix.hypothesis_spans, own))
+        (_find_overlaps(matrix.spans, text.spans[feature]), _find_overlaps(matrix.hypothesis_spans, spans))
         for matrix, text in zip(matrices, entry.references, strict=True)
     ]
 

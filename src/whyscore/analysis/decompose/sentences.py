@@ -79,15 +79,15 @@ def token_score(text: str, values: Mapping[str, float], lemmas: Mapping[str, str
     -0.25
     """
     words = _TOKEN.findall(text)
-    found = [
+    rated = [
         (place, value) for place, word in enumerate(words) if (value := _look_up(word, values, lemmas)) is not None
     ]
-    if not found:
+    if not rated:
         return None
     if not sentiment:
-        return sum(value for _, value in found) / len(found)
+        return sum(value for _, value in rated) / len(rated)
     negations = {place for place, word in enumerate(words) if any(finder("negation", "en")(word))}
-    signs = {place: (value > 0) - (value < 0) for place, value in found}
+    signs = {place: (value > 0) - (value < 0) for place, value in rated}
     turned = [-sign if negations & set(range(place - _REACH, place)) else sign for place, sign in signs.items()]
     return sum(turned) / len(words)
 
@@ -119,28 +119,28 @@ def _read(path: str, columns: Columns, _: tuple[int, int]) -> Lexicon:
     for number, row in enumerate(rows[first:], start=first + 1):
         if len(row) <= max(word, value):
             raise DataError(f"expected {max(word, value) + 1} columns, found {len(row)}", file=path, line=number)
-        entry, held = row[word].strip().strip('"'), row[value].strip().strip('"')
+        entry, content = row[word].strip().strip('"'), row[value].strip().strip('"')
         if columns.texts:
-            texts[entry] = held
+            texts[entry] = content
         elif " " not in entry:
-            values[entry] = _number(held, path, number)
+            values[entry] = _number(content, path, number)
     digest = hashlib.blake2b("\n".join(lines).encode(), digest_size=8).hexdigest()
     return Lexicon(values, texts, digest)
 
 
 def _places(header: Sequence[str], columns: Columns, path: str) -> tuple[int, int, int]:
     """Return the columns of word and value, and the first row of data."""
-    known = [name for name in _WORDS if name in header]
+    words = [name for name in _WORDS if name in header]
     if columns.value is not None:
-        asked = columns.value.lower()
-        name = next((name for name in (asked, _ALIASES.get(asked, asked)) if name in header), None)
+        requested = columns.value.lower()
+        name = next((name for name in (requested, _ALIASES.get(requested, requested)) if name in header), None)
         if name is None:
             raise SpecError(f"{path} has no column {columns.value!r}; it has: {', '.join(header)}")
-        return (header.index(known[0]) if known else 0), header.index(name), 1
+        return (header.index(words[0]) if words else 0), header.index(name), 1
     values = [name for name in _VALUES if name in header]
-    if known and values and not columns.texts:
-        return header.index(known[0]), header.index(values[0]), 1
-    return 0, 1, 1 if known else 0
+    if words and values and not columns.texts:
+        return header.index(words[0]), header.index(values[0]), 1
+    return 0, 1, 1 if words else 0
 
 
 def _number(text: str, path: str, line: int) -> float:
@@ -236,48 +236,48 @@ class FunctionScorer:
         return Signature(f"function({name!r})", stable=False)
 
     def scores(self, texts: Sequence[str]) -> list[float | None]:
-        found = [float(self.function(text)) for text in texts]
-        return [None if np.isnan(value) else value for value in found]
+        values = [float(self.function(text)) for text in texts]
+        return [None if np.isnan(value) else value for value in values]
 
 
-def as_scorer(given: object) -> SentenceScorer:
+def as_scorer(scorer: object) -> SentenceScorer:
     """Return the scorer that a spec, an object or a plain function stands for."""
-    if isinstance(given, str):
-        return cast("SentenceScorer", build(given, "scorer"))
-    if isinstance(given, SentenceScorer):
-        return given
-    if callable(given):
-        return FunctionScorer(given)
-    raise SpecError(f"{given!r} is no sentence scorer: give its name, an object with scores(texts), or a function")
+    if isinstance(scorer, str):
+        return cast("SentenceScorer", build(scorer, "scorer"))
+    if isinstance(scorer, SentenceScorer):
+        return scorer
+    if callable(scorer):
+        return FunctionScorer(scorer)
+    raise SpecError(f"{scorer!r} is no sentence scorer: give its name, an object with scores(texts), or a function")
 
 
 @takes(DecomposeSettings)
 def score_sentences(dataset: Dataset, scorer: ScorerLike, *, settings: DecomposeSettings) -> list[ScorerDifference]:
     """Return for each system how far its texts are from their references on a sentence score."""
-    chosen = as_scorer(scorer)
-    name = scorer if isinstance(scorer, str) else chosen.signature().spec
+    built = as_scorer(scorer)
+    name = scorer if isinstance(scorer, str) else built.signature().spec
     texts = list(
         dict.fromkeys(text for segment in dataset.segments for text in (*segment.references, segment.hypothesis))
     )
-    known = dict(zip(texts, chosen.scores(texts), strict=True))
-    found = []
+    scores = dict(zip(texts, built.scores(texts), strict=True))
+    rows = []
     for group, places in groups_of(dataset, settings.group).items():
         entries = [dataset.entries[place] for place in places]
         for system in dict.fromkeys(entry.system for entry in entries):
             segments = [entry.segment for entry in entries if entry.system == system]
-            row = _compare(system, name, _differences(segments, known, settings.mode), settings)
-            found.append(replace(row, group=group))
-    return found
+            row = _compare(system, name, _differences(segments, scores, settings.mode), settings)
+            rows.append(replace(row, group=group))
+    return rows
 
 
-def _differences(segments: Sequence[Segment], known: Mapping[str, float | None], mode: str) -> list[float | None]:
+def _differences(segments: Sequence[Segment], score_of: Mapping[str, float | None], mode: str) -> list[float | None]:
     missing = 0.0 if mode == "compat" else None
     result: list[float | None] = []
     for segment in segments:
-        scores = [value for text in segment.references if (value := known[text]) is not None]
+        scores = [value for text in segment.references if (value := score_of[text]) is not None]
         reference = float(np.mean(scores)) if scores else missing
-        own = known[segment.hypothesis]
-        hypothesis = missing if own is None else own
+        score = score_of[segment.hypothesis]
+        hypothesis = missing if score is None else score
         result.append(None if reference is None or hypothesis is None else reference - hypothesis)
     return result
 

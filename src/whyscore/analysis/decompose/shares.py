@@ -91,8 +91,8 @@ def ratios(floor: float) -> Fit:
 
     def fit(sums: FloatMatrix) -> FloatMatrix:
         gains, ranges = np.hsplit(sums, 2)
-        found: FloatMatrix = np.divide(gains, ranges, out=np.full(gains.shape, np.nan), where=ranges > floor)
-        return found
+        shares: FloatMatrix = np.divide(gains, ranges, out=np.full(gains.shape, np.nan), where=ranges > floor)
+        return shares
 
     return fit
 
@@ -106,11 +106,11 @@ def resample(rows: FloatMatrix, fit: Fit, *, draws: int, seed: int) -> FloatMatr
 
 def interval(values: FloatVector, level: float = 0.95) -> Interval:
     """Return the percentile interval of resampled values; without a second value there is none."""
-    known = values[~np.isnan(values)]
-    dropped = len(values) - len(known)
-    if len(known) < 2:  # noqa: PLR2004 - one value has no spread
+    defined = values[~np.isnan(values)]
+    dropped = len(values) - len(defined)
+    if len(defined) < 2:  # noqa: PLR2004 - one value has no spread
         return Interval(None, None, dropped)
-    low, high = percentiles(known, level).tolist()
+    low, high = percentiles(defined, level).tolist()
     return Interval(low, high, dropped)
 
 
@@ -131,8 +131,8 @@ def swap_test(first: FloatMatrix, second: FloatMatrix, fit: Fit, *, draws: int, 
     return np.where(np.isnan(observed), np.nan, (counts + 1) / (valid + 1))
 
 
-def _difference(fit: Fit, one: FloatMatrix, total: FloatVector) -> FloatMatrix:
-    return fit(one) - fit(total - one)
+def _difference(fit: Fit, rows: FloatMatrix, total: FloatVector) -> FloatMatrix:
+    return fit(rows) - fit(total - rows)
 
 
 class Pairing(NamedTuple):
@@ -152,7 +152,7 @@ def pair_rows(reference: Sequence[str], hypothesis: Sequence[str]) -> Pairing:
     for number in range(len(reference) - 1, -1, -1):
         waiting[reference[number]].append(number)
     pairs = [(waiting[form].pop(), number) for number, form in enumerate(hypothesis) if waiting.get(form)]
-    return Pairing(frozenset(own for own, _ in pairs), frozenset(other for _, other in pairs))
+    return Pairing(frozenset(first for first, _ in pairs), frozenset(second for _, second in pairs))
 
 
 def word_f(segments: Iterable[tuple[Pairing, frozenset[int], frozenset[int]]]) -> WordF:
@@ -164,17 +164,17 @@ def word_f(segments: Iterable[tuple[Pairing, frozenset[int], frozenset[int]]]) -
     >>> word_f([(pair_rows(["a", "cat"], ["a", "dog"]), frozenset({1}), frozenset({1}))]).f
     0.0
     """
-    met = wanted = given = 0
+    met = expected = predicted = 0
     for pairing, reference, hypothesis in segments:
         here = len(reference & pairing.reference)
         met += here
-        wanted += len(reference)
-        given += here + len(hypothesis - pairing.hypothesis)
-    precision = met / given if given else None
-    recall = met / wanted if wanted else None
+        expected += len(reference)
+        predicted += here + len(hypothesis - pairing.hypothesis)
+    precision = met / predicted if predicted else None
+    recall = met / expected if expected else None
     if precision is None or recall is None:
         return WordF(precision, recall, None)
-    return WordF(precision, recall, 2 * met / (given + wanted))
+    return WordF(precision, recall, 2 * met / (predicted + expected))
 
 
 def discrepancy(pairs: Iterable[tuple[int, Sequence[int]]]) -> dict[str, int]:
@@ -186,15 +186,15 @@ def discrepancy(pairs: Iterable[tuple[int, Sequence[int]]]) -> dict[str, int]:
     >>> discrepancy([(0, [2]), (3, [1]), (1, [1])])
     {'under': 1, 'over': 1, 'equal': 1, 'missing': 1, 'invented': 0, 'absent': 0}
     """
-    found = dict.fromkeys(("under", "over", "equal", "missing", "invented", "absent"), 0)
-    for own, others in pairs:
+    counts = dict.fromkeys(("under", "over", "equal", "missing", "invented", "absent"), 0)
+    for count, others in pairs:
         low, high = min(others, default=0), max(others, default=0)
-        kind = "under" if own < low else "over" if own > high else "equal"
-        found[kind] += 1
-        found["missing"] += kind == "under" and own == 0
-        found["invented"] += kind == "over" and high == 0
-        found["absent"] += kind == "equal" and own == 0 and high == 0
-    return found
+        kind = "under" if count < low else "over" if count > high else "equal"
+        counts[kind] += 1
+        counts["missing"] += kind == "under" and count == 0
+        counts["invented"] += kind == "over" and high == 0
+        counts["absent"] += kind == "equal" and count == 0 and high == 0
+    return counts
 
 
 class Cutting(NamedTuple):
@@ -220,37 +220,40 @@ class Counting:
 
     def words(self, text: Marked) -> Cutting:
         """Return the words of a text with the features they carry."""
-        known = self._known.get(text.number)
-        if known is None:
+        cutting = self._known.get(text.number)
+        if cutting is None:
             tokens = self.tokens(text)
             carriers = tuple(carriers_of(tokens.starts, tokens.ends, spans) for spans in text.spans)
-            known = self._known[text.number] = Cutting(tokens.texts, carriers)
-        return known
+            cutting = self._known[text.number] = Cutting(tokens.texts, carriers)
+        return cutting
 
     def usage(self, texts: Sequence[Marked], feature: int) -> Usage:
         """Return frequency (words with the feature / words) and uniqueness (distinct forms / occurrences)."""
         cuttings = [self.words(text) for text in texts]
         words = sum(len(cutting.forms) for cutting in cuttings)
-        found = [cutting.forms[k] for cutting in cuttings for k in cutting.carriers[feature]]
-        frequency = len(found) / words if words else None
-        return Usage(frequency, len(set(found)) / len(found) if found else None)
+        forms = [cutting.forms[k] for cutting in cuttings for k in cutting.carriers[feature]]
+        frequency = len(forms) / words if words else None
+        return Usage(frequency, len(set(forms)) / len(forms) if forms else None)
 
     def pairings(self, entries: Sequence[MarkedEntry]) -> list[tuple[Pairing, Cutting, Cutting]]:
         """Return which words are met, for the reference that meets most; segments without reference are left out."""
         result = []
         for entry in entries:
-            own = self.words(entry.hypothesis)
-            others = [self.words(text) for text in entry.references]
-            pairs = [(pair_rows(other.forms, own.forms), other) for other in others]
+            hypothesis = self.words(entry.hypothesis)
+            references = [self.words(text) for text in entry.references]
+            pairs = [(pair_rows(other.forms, hypothesis.forms), other) for other in references]
             if pairs:
                 best, other = max(pairs, key=lambda pair: len(pair[0].reference))
-                result.append((best, other, own))
+                result.append((best, other, hypothesis))
         return result
 
 
 def words_met(pairings: Sequence[tuple[Pairing, Cutting, Cutting]], feature: int) -> WordF:
     """Return precision, recall and F of the words of a feature."""
-    return word_f((pairing, other.carriers[feature], own.carriers[feature]) for pairing, other, own in pairings)
+    return word_f(
+        (pairing, reference.carriers[feature], hypothesis.carriers[feature])
+        for pairing, reference, hypothesis in pairings
+    )
 
 
 def carriers_of(starts: Sequence[int], ends: Sequence[int], spans: Sequence[Span]) -> frozenset[int]:
@@ -259,10 +262,10 @@ def carriers_of(starts: Sequence[int], ends: Sequence[int], spans: Sequence[Span
     >>> sorted(carriers_of([0, 3, 7], [2, 6, 9], [(4, 8)]))
     [1, 2]
     """
-    found: set[int] = set()
+    numbers: set[int] = set()
     for start, end in spans:
-        found.update(range(bisect_right(ends, start), bisect_left(starts, end)))
-    return frozenset(k for k in found if starts[k] < ends[k])
+        numbers.update(range(bisect_right(ends, start), bisect_left(starts, end)))
+    return frozenset(k for k in numbers if starts[k] < ends[k])
 
 
 class Additive(NamedTuple):
@@ -276,13 +279,13 @@ def additive(explained: Sequence[tuple[MarkedEntry, Explanation]], features: int
     """Return the additive view of one system: what the words of each feature added to the score, on average."""
     sums = np.zeros(features)
     other = 0.0
-    for entry, one in explained:
-        starts, ends = [start for start, _ in one.words.spans], [end for _, end in one.words.spans]
+    for entry, explanation in explained:
+        starts, ends = [start for start, _ in explanation.words.spans], [end for _, end in explanation.words.spans]
         carriers = [carriers_of(starts, ends, spans) for spans in entry.hypothesis.spans]
         for feature, carried in enumerate(carriers):
-            sums[feature] += one.importance[sorted(carried)].sum()
-        rest = sorted(set(range(len(one.words))) - frozenset().union(*carriers))
-        other += float(one.importance[rest].sum())
+            sums[feature] += explanation.importance[sorted(carried)].sum()
+        rest = sorted(set(range(len(explanation.words))) - frozenset().union(*carriers))
+        other += float(explanation.importance[rest].sum())
     # Importances are turned already; the factor only brings them to the scale of sigma.
     scale = abs(factor) / max(len(explained), 1)
     return Additive(sums * scale, other * scale)
@@ -307,7 +310,7 @@ def segment_rows(study: Study[FeatureSettings], feature: int, places: Sequence[i
 
 
 def examples_of(
-    study: _Study, one: Measured, feature: int, places: Sequence[int], numbers: Triple
+    study: _Study, measured: Measured, feature: int, places: Sequence[int], numbers: Triple
 ) -> tuple[Example, ...]:
     """Return some segments with the largest gain, and those that fall most below zero."""
     sigma, oracle, anti = numbers
@@ -317,13 +320,15 @@ def examples_of(
     largest = [k for k in order[:count] if gains[k] > 0]
     negative = [k for k in order[::-1][: min(_NEGATIVE_EXAMPLES, count)] if gains[k] < 0]
     return tuple(
-        _example(study, one, feature, places[k], (sigma[k], oracle[k], anti[k])) for k in (*largest, *negative)
+        _example(study, measured, feature, places[k], (sigma[k], oracle[k], anti[k])) for k in (*largest, *negative)
     )
 
 
-def _example(study: _Study, one: Measured, feature: int, place: int, numbers: tuple[float, float, float]) -> Example:
+def _example(
+    study: _Study, measured: Measured, feature: int, place: int, numbers: tuple[float, float, float]
+) -> Example:
     entry, marked = study.dataset.entries[place], study.marking.entries[place]
-    hypothesis, references = _mask(one, marked, feature)
+    hypothesis, references = _mask(measured, marked, feature)
     sigma, oracle, anti = map(float, numbers)
     return Example(
         id=entry.id,
@@ -339,11 +344,11 @@ def _example(study: _Study, one: Measured, feature: int, place: int, numbers: tu
     )
 
 
-def _mask(one: Measured, entry: MarkedEntry, feature: int) -> tuple[str | None, tuple[str, ...]]:
-    if one.texts is None:
+def _mask(measured: Measured, entry: MarkedEntry, feature: int) -> tuple[str | None, tuple[str, ...]]:
+    if measured.texts is None:
         return None, ()
-    hypothesis = one.texts.variant(entry.hypothesis, feature, hypothesis=True).anti
-    return hypothesis, tuple(one.texts.variant(text, feature, hypothesis=False).anti for text in entry.references)
+    hypothesis = measured.texts.variant(entry.hypothesis, feature, hypothesis=True).anti
+    return hypothesis, tuple(measured.texts.variant(text, feature, hypothesis=False).anti for text in entry.references)
 
 
 _CORRECTIONS = {"bh": "benjamini_hochberg"}
@@ -369,32 +374,32 @@ class Cell(NamedTuple):
     reason: str | None
 
 
-def cell_of(values: Values, feature: int, chosen: Sequence[int], numbers: Triple | None = None) -> Cell:
+def cell_of(values: Values, feature: int, selected: Sequence[int], numbers: Triple | None = None) -> Cell:
     """Return the numbers of one feature over chosen members; without any there is no number."""
-    if not len(chosen):
+    if not len(selected):
         return Cell(0, 0, None, None, None, None, None, None, None, 0, (), None)
-    sigma, oracle, anti = numbers or values.of(feature, chosen)
+    sigma, oracle, anti = numbers or values.of(feature, selected)
     gains, ranges = oracle - sigma, oracle - anti
     # Exact sums: the mean of the same numbers in another order is the same.
-    means = tuple(math.fsum(own.tolist()) / len(chosen) for own in (sigma, oracle, anti))
-    own, best, worst = values.triple(feature, chosen) if values.corpus else means
+    means = tuple(math.fsum(scores.tolist()) / len(selected) for scores in (sigma, oracle, anti))
+    sigma_mean, best, worst = values.triple(feature, selected) if values.corpus else means
     span = best - worst
-    share = share_of(own, best, worst, values.floor)
+    share = share_of(sigma_mean, best, worst, values.floor)
     reason = None if share is not None else f"range {span:.0e} is too small"
     informative = int((ranges > values.floor).sum())
     outside = int(((sigma > oracle + _EQUAL) | (sigma < anti - _EQUAL)).sum())
     return Cell(
-        len(chosen),
+        len(selected),
         informative,
-        own,
+        sigma_mean,
         best,
         worst,
         share,
-        guarded(gains, ranges, values.guard),
-        best - own,
+        guarded_share(gains, ranges, values.guard),
+        best - sigma_mean,
         span,
         outside,
-        _flags(share, len(chosen), informative),
+        _flags(share, len(selected), informative),
         reason,
     )
 
@@ -417,17 +422,17 @@ def share_of(sigma: float, oracle: float, anti: float, floor: float = FLOOR) -> 
     return (oracle - sigma) / (oracle - anti) if oracle - anti > floor else None
 
 
-def guarded(gains: FloatVector, ranges: FloatVector, floor: float) -> float:
+def guarded_share(gains: FloatVector, ranges: FloatVector, floor: float) -> float:
     """Return the mean of a / b over the segments where it lies in (0, 1] and b is above the floor; others count 0.
 
-    >>> guarded(np.array([1.0, -1.0, 2.0]), np.array([2.0, 2.0, 0.0]), 0.0)
+    >>> guarded_share(np.array([1.0, -1.0, 2.0]), np.array([2.0, 2.0, 0.0]), 0.0)
     0.16666666666666666
     """
     sound = (ranges > floor) & (gains > 0) & (gains <= ranges)
     return math.fsum((gains[sound] / ranges[sound]).tolist()) / len(gains)
 
 
-def summed_rows(values: Values, lines: Sequence[int], segments: int) -> FloatMatrix:
+def resampling_table(values: Values, lines: Sequence[int], segments: int) -> FloatMatrix:
     """Return what is resampled: segments x columns, zero outside I.
 
     `lines` gives the segment of each member entry, or -1 for entries of other systems. The columns are all gains, then
@@ -437,16 +442,16 @@ def summed_rows(values: Values, lines: Sequence[int], segments: int) -> FloatMat
     width = values.answers.plain.shape[1]
     table = np.zeros((segments, 3 * width * features if values.corpus else 2 * features))
     for feature, entries in enumerate(values.members):
-        chosen = [k for k, entry in enumerate(entries) if lines[entry] >= 0]
-        if not chosen:
+        selected = [k for k, entry in enumerate(entries) if lines[entry] >= 0]
+        if not selected:
             continue
-        places = [lines[entries[k]] for k in chosen]
+        places = [lines[entries[k]] for k in selected]
         if values.corpus:
-            own = values.answers.plain[[entries[k] for k in chosen]]
-            parts = (own, values.answers.oracle[feature][chosen], values.answers.anti[feature][chosen])
+            plain = values.answers.plain[[entries[k] for k in selected]]
+            parts = (plain, values.answers.oracle[feature][selected], values.answers.anti[feature][selected])
             table[places, 3 * width * feature : 3 * width * (feature + 1)] = np.hstack(parts)
         else:
-            sigma, oracle, anti = values.of(feature, chosen)
+            sigma, oracle, anti = values.of(feature, selected)
             table[places, feature] = oracle - sigma
             table[places, features + feature] = oracle - anti
     return table
@@ -465,8 +470,8 @@ def _corpus_shares(values: Values) -> Fit:
         parts = sums.reshape(-1, width)
         totals = np.array([total(row) if row.any() else 0.0 for row in parts]).reshape(len(sums), -1, 3)
         gains, ranges = totals[:, :, 1] - totals[:, :, 0], totals[:, :, 1] - totals[:, :, 2]
-        found: FloatMatrix = np.divide(gains, ranges, out=np.full(gains.shape, np.nan), where=ranges > floor)
-        return found
+        shares: FloatMatrix = np.divide(gains, ranges, out=np.full(gains.shape, np.nan), where=ranges > floor)
+        return shares
 
     return fit
 
@@ -493,10 +498,10 @@ class System(NamedTuple):
     draws: FloatMatrix
 
 
-def systems_of(study: _Study, one: Measured) -> list[System]:
+def systems_of(study: _Study, measured: Measured) -> list[System]:
     """Return the systems group by group; one seed gives all systems of a group, and all features, the same weights."""
     settings, every = study.settings, study.dataset.entries
-    found = []
+    systems = []
     for group, places in groups_of(study.dataset, settings.group).items():
         line = {name: k for k, name in enumerate(_in_text_order([every[place] for place in places]))}
         for name in dict.fromkeys(every[place].system for place in places):
@@ -506,10 +511,10 @@ def systems_of(study: _Study, one: Measured) -> list[System]:
             lines = [-1] * len(every)
             for place in entries:
                 lines[place] = line[every[place].id]
-            table = summed_rows(one.values, lines, len(line))
-            draws = resample(table, fit_of(one.values), draws=settings.draws, seed=settings.seed)
-            found.append(System(group, name, entries, lines, table, draws))
-    return found
+            table = resampling_table(measured.values, lines, len(line))
+            draws = resample(table, fit_of(measured.values), draws=settings.draws, seed=settings.seed)
+            systems.append(System(group, name, entries, lines, table, draws))
+    return systems
 
 
 def _in_text_order(entries: Sequence[Entry]) -> list[str]:
@@ -532,19 +537,19 @@ class _Compared(NamedTuple):
     p: float
 
 
-def tests_between(study: _Study, one: Measured, systems: Sequence[System]) -> list[ShareTest]:
+def tests_between(study: _Study, measured: Measured, systems: Sequence[System]) -> list[ShareTest]:
     """Return the difference of every two systems of a group on every feature, corrected over all of them."""
     if not study.settings.draws:
         return []
     pairs = [(first, second) for first, second in combinations(systems, 2) if first.group == second.group]
-    found = [row for first, second in pairs for row in _pair(study, one, first, second)]
+    rows = [row for first, second in pairs for row in _pair(study, measured, first, second)]
     correction = _CORRECTIONS.get(study.settings.correction, study.settings.correction)
-    adjusted = correct_p(correction, [row.p for row in found], family="features x pairs of systems").adjusted
-    return [_share_test(one.name, correction, row, q) for row, q in zip(found, adjusted, strict=True)]
+    adjusted = correct_p(correction, [row.p for row in rows], family="features x pairs of systems").adjusted
+    return [_share_test(measured.name, correction, row, q) for row, q in zip(rows, adjusted, strict=True)]
 
 
-def _pair(study: _Study, one: Measured, first: System, second: System) -> list[_Compared]:
-    settings, fit = study.settings, fit_of(one.values)
+def _pair(study: _Study, measured: Measured, first: System, second: System) -> list[_Compared]:
+    settings, fit = study.settings, fit_of(measured.values)
     both = sorted({*first.lines} & {*second.lines} - {-1})
     p = swap_test(first.table[both], second.table[both], fit, draws=settings.draws, seed=settings.seed)
     values = [fit(system.table.sum(axis=0, keepdims=True))[0] for system in (first, second)]
@@ -574,17 +579,17 @@ def fit_rows(
     rows: list[Decomposition] = []
     tests: list[ShareTest] = []
     others: dict[tuple[str, str], float] = {}
-    for one in measured:
-        systems = systems_of(study, one)
-        views, unexplained = _additive(study, one, systems)
+    for metric in measured:
+        systems = systems_of(study, metric)
+        views, unexplained = _additive(study, metric, systems)
         notes = [*notes, *unexplained]
-        counting = Counting(_tokens(study, one))
+        counting = Counting(_tokens(study, metric))
         for system, view in zip(systems, views, strict=True):
-            rows += _system_rows(study, one, system, counting, view)
+            rows += _system_rows(study, metric, system, counting, view)
             if view is not None:
-                others[(" ".join(filter(None, (system.group, system.name))), one.name)] = view.other
-        tests += tests_between(study, one, systems)
-    asked, distinct = sum(one.asked for one in measured), sum(one.distinct for one in measured)
+                others[(" ".join(filter(None, (system.group, system.name))), metric.name)] = view.other
+        tests += tests_between(study, metric, systems)
+    questions, distinct = sum(metric.asked for metric in measured), sum(metric.distinct for metric in measured)
     marking = study.marking
     return Decompositions(
         rows,
@@ -594,42 +599,42 @@ def fit_rows(
         scorers=scorers,
         others=others,
         signatures=signatures,
-        cost=Cost(marking.asked, marking.distinct, marking.tagged, asked, distinct, 0),
-        notes=[*notes, *_alone(study), *(note for one in measured for note in _notes(study, one))],
+        cost=Cost(marking.asked, marking.distinct, marking.tagged, questions, distinct, 0),
+        notes=[*notes, *_alone(study), *(note for metric in measured for note in _notes(study, metric))],
         marking=marking,
     )
 
 
-def _tokens(study: _Study, one: Measured) -> Callable[[Marked], TokenRow]:
-    if isinstance(one.texts, TokenMasking):
-        return one.texts.tokens
+def _tokens(study: _Study, measured: Measured) -> Callable[[Marked], TokenRow]:
+    if isinstance(measured.texts, TokenMasking):
+        return measured.texts.tokens
     tokens = "nltk" if study.settings.mode == "compat" else study.settings.tokens
-    return tokenizer_of(one.metric, study.marking, tokens)
+    return tokenizer_of(measured.metric, study.marking, tokens)
 
 
 def _system_rows(
-    study: _Study, one: Measured, system: System, counting: Counting, view: Additive | None
+    study: _Study, measured: Measured, system: System, counting: Counting, view: Additive | None
 ) -> list[Decomposition]:
     entries = [study.marking.entries[k] for k in system.entries]
     pairings = counting.pairings(entries)
-    sigma_all = _sigma_all(one, system)
-    members = one.values.members
-    own = [[k for k, entry in enumerate(places) if system.lines[entry] >= 0] for places in members]
-    scored = [one.values.of(feature, chosen) for feature, chosen in enumerate(own)]
+    sigma_all = _sigma_all(measured, system)
+    members = measured.values.members
+    selections = [[k for k, entry in enumerate(places) if system.lines[entry] >= 0] for places in members]
+    scored = [measured.values.of(feature, selected) for feature, selected in enumerate(selections)]
     rows = []
-    for feature, (name, chosen, numbers) in enumerate(zip(study.marking.features, own, scored, strict=True)):
-        places = [members[feature][k] for k in chosen]
-        cell = cell_of(one.values, feature, chosen, numbers)
-        flags = (*cell.flags, *(("unnatural-text",) if one.masking == "opaque" else ()))
+    for feature, (name, selected, numbers) in enumerate(zip(study.marking.features, selections, scored, strict=True)):
+        places = [members[feature][k] for k in selected]
+        cell = cell_of(measured.values, feature, selected, numbers)
+        flags = (*cell.flags, *(("unnatural-text",) if measured.masking == "opaque" else ()))
         cell = cell._replace(flags=flags, reason=cell.reason if cell.n else _absent(entries, feature, name))
         both = [study.marking.entries[place] for place in places]
         usage = _usage(counting, entries, feature)
-        details = examples_of(study, one, feature, places, numbers)
+        details = examples_of(study, measured, feature, places, numbers)
         limits = interval(system.draws[:, feature]) if cell.share is not None else Interval(None, None)
         rows.append(
             Decomposition(
                 system=system.name,
-                metric=one.name,
+                metric=measured.name,
                 feature=name,
                 sigma_all=sigma_all,
                 low=limits.low,
@@ -656,11 +661,11 @@ def _usage(counting: Counting, entries: Sequence[MarkedEntry], feature: int) -> 
     return {"reference": counting.usage(references, feature), "hypothesis": counting.usage(hypotheses, feature)}
 
 
-def _sigma_all(one: Measured, system: System) -> float:
-    rows = one.values.answers.plain[system.entries]
-    if one.values.corpus:
-        return one.values.reading.total(rows.sum(axis=0))
-    return float(one.values.reading.values(rows).mean())
+def _sigma_all(measured: Measured, system: System) -> float:
+    rows = measured.values.answers.plain[system.entries]
+    if measured.values.corpus:
+        return measured.values.reading.total(rows.sum(axis=0))
+    return float(measured.values.reading.values(rows).mean())
 
 
 def _discrepancy(entries: Sequence[MarkedEntry], feature: int) -> dict[str, int]:
@@ -676,19 +681,24 @@ def _absent(entries: Sequence[MarkedEntry], feature: int, name: str) -> str:
     return f"no segment has {name} on both sides (reference {references}, hypothesis {hypotheses})"
 
 
-def _additive(study: _Study, one: Measured, systems: Sequence[System]) -> tuple[list[Additive | None], list[str]]:
+def _additive(study: _Study, measured: Measured, systems: Sequence[System]) -> tuple[list[Additive | None], list[str]]:
     """Return each system's summed importance of words by feature, where an explainer was asked for, and notes."""
     settings, dataset = study.settings, study.dataset
     if settings.explainer is None:
         return [None] * len(systems), []
     explained = explain(
-        dataset, one.metric, settings.explainer, sides=["hypothesis"], seed=settings.seed, resources=study.resources
+        dataset,
+        measured.metric,
+        settings.explainer,
+        sides=["hypothesis"],
+        seed=settings.seed,
+        resources=study.resources,
     )
-    known = {found.index: (study.marking.entries[found.index], found) for found in explained}
-    count, factor = len(study.marking.features), one.values.reading.factor
-    chosen = [[known[k] for k in system.entries if k in known] for system in systems]
-    notes = [f"{one.name}: {failure_message(explained.failures, len(dataset))}"] if explained.failures else []
-    return [additive(own, count, factor) if own else None for own in chosen], notes
+    by_index = {explanation.index: (study.marking.entries[explanation.index], explanation) for explanation in explained}
+    count, factor = len(study.marking.features), measured.values.reading.factor
+    by_system = [[by_index[k] for k in system.entries if k in by_index] for system in systems]
+    notes = [f"{measured.name}: {failure_message(explained.failures, len(dataset))}"] if explained.failures else []
+    return [additive(pairs, count, factor) if pairs else None for pairs in by_system], notes
 
 
 def _alone(study: _Study) -> list[str]:
@@ -698,15 +708,15 @@ def _alone(study: _Study) -> list[str]:
     return [f"one system, nothing to compare it with: {', '.join(alone)}"] if study.settings.group and alone else []
 
 
-def _notes(study: _Study, one: Measured) -> list[str]:
+def _notes(study: _Study, measured: Measured) -> list[str]:
     """Return how many references are too short for the metric."""
-    if not (isinstance(one.metric, SupportsMinimumLength) and isinstance(one.texts, TokenMasking)):
+    if not (isinstance(measured.metric, SupportsMinimumLength) and isinstance(measured.texts, TokenMasking)):
         return []
-    least = one.metric.minimum_tokens
+    least = measured.metric.minimum_tokens
     entries = study.dataset.entries
     groups = groups_of(study.dataset, study.settings.group).values()
     first = [k for places in groups for k in places if entries[k].system == entries[places[0]].system]
     references = [text for k in first for text in study.marking.entries[k].references]
-    short = sum(len(one.texts.tokens(text).texts) < least for text in references) if least > 1 else 0
-    told = f"{short} reference(s) have fewer than {least} tokens: {one.name} without smoothing is 0 there"
-    return [f"{told} even for the reference itself; bleu(smoothing='exp') is not"] if short else []
+    short = sum(len(measured.texts.tokens(text).texts) < least for text in references) if least > 1 else 0
+    problem = f"{short} reference(s) have fewer than {least} tokens: {measured.name} without smoothing is 0 there"
+    return [f"{problem} even for the reference itself; bleu(smoothing='exp') is not"] if short else []

@@ -57,19 +57,19 @@ class Marking:
     @property
     def texts(self) -> list[Marked]:
         """Every marked text once, references before hypotheses."""
-        found = {text.number: text for entry in self.entries for text in entry.references}
-        found |= {entry.hypothesis.number: entry.hypothesis for entry in self.entries}
-        return list(found.values())
+        by_number = {text.number: text for entry in self.entries for text in entry.references}
+        by_number |= {entry.hypothesis.number: entry.hypothesis for entry in self.entries}
+        return list(by_number.values())
 
     def with_features(self, names: tuple[str, ...], spans: SpansOf) -> "Marking":
         """Return a marking with other features, made from each text and whether it is a hypothesis."""
-        known: dict[tuple[int, bool], Marked] = {}
+        marked: dict[tuple[int, bool], Marked] = {}
 
         def change(text: Marked, *, hypothesis: bool) -> Marked:
             key = (text.number, hypothesis)
-            if key not in known:
-                known[key] = Marked(text.number, text.text, spans(text, hypothesis))
-            return known[key]
+            if key not in marked:
+                marked[key] = Marked(text.number, text.text, spans(text, hypothesis))
+            return marked[key]
 
         entries = tuple(
             MarkedEntry(
@@ -88,9 +88,9 @@ class _Tagged(NamedTuple):
     references: tuple[Tags, ...]
 
 
-def as_tagger(given: TaggerLike, languages: tuple[str, str] | None) -> Tagger | AlignedTagger:
+def as_tagger(requested: TaggerLike, languages: tuple[str, str] | None) -> Tagger | AlignedTagger:
     """Return the tagger that a spec or an object stands for; one that names no language takes that of the data."""
-    tagger = build(given, "tagger") if isinstance(given, str) else given
+    tagger = build(requested, "tagger") if isinstance(requested, str) else requested
     if not isinstance(tagger, Tagger | AlignedTagger):
         raise SpecError(f"{tagger!r} is no tagger: it needs signature() and tag(texts)")
     if languages is not None and isinstance(tagger, SupportsLanguage) and tagger.language is None:
@@ -98,9 +98,9 @@ def as_tagger(given: TaggerLike, languages: tuple[str, str] | None) -> Tagger | 
     return tagger
 
 
-def check_tagger(dataset: Dataset, given: TaggerLike) -> None:
+def check_tagger(dataset: Dataset, requested: TaggerLike) -> None:
     """Raise what keeps a tagger from tagging the data: a missing package, model or file, files of another length."""
-    tagger = as_tagger(given, dataset.languages)
+    tagger = as_tagger(requested, dataset.languages)
     tagger.signature()
     if isinstance(tagger, AlignedTagger):
         _from_files(dataset, tagger)
@@ -142,15 +142,15 @@ def groups_of(dataset: Dataset, columns: Sequence[str]) -> dict[str | None, list
     """Return the entries of each group: those with the same values in some columns. Without columns all are one."""
     if not columns:
         return {None: list(range(len(dataset.entries)))}
-    found: dict[str | None, list[int]] = {}
+    groups: dict[str | None, list[int]] = {}
     for place, entry in enumerate(dataset.entries):
         missing = [name for name in columns if entry.extra.get(name) in (None, "")]
         if missing:
-            there = ", ".join(dict.fromkeys(name for one in dataset.entries for name in one.extra)) or "none"
-            told = f"system {entry.system!r}, segment {entry.id!r} has no {missing[0]!r}: --group takes columns that"
-            raise DataError(f"{told} every segment fills; columns of {dataset.name} beside the texts: {there}")
-        found.setdefault(" ".join(str(entry.extra[name]) for name in columns), []).append(place)
-    return found
+            there = ", ".join(dict.fromkeys(name for other in dataset.entries for name in other.extra)) or "none"
+            problem = f"system {entry.system!r}, segment {entry.id!r} has no {missing[0]!r}: --group takes columns that"
+            raise DataError(f"{problem} every segment fills; columns of {dataset.name} beside the texts: {there}")
+        groups.setdefault(" ".join(str(entry.extra[name]) for name in columns), []).append(place)
+    return groups
 
 
 def members_of(marking: Marking, need: Need = "any") -> list[list[int]]:
@@ -179,17 +179,18 @@ def _from_texts(
     """Return the tags of every entry, and how many texts had to be tagged now."""
     segments = dataset.segments
     texts = list(dict.fromkeys(text for segment in segments for text in (*segment.references, segment.hypothesis)))
-    kept = TagStore(resources.store) if resources.store is not None and signature.stable else None
+    store = TagStore(resources.store) if resources.store is not None and signature.stable else None
     table = str(signature)
-    known = kept.get(table, texts) if kept is not None else {}
-    missing = [text for text in texts if text not in known]
+    tags_of = store.get(table, texts) if store is not None else {}
+    missing = [text for text in texts if text not in tags_of]
     if missing:
         fresh = dict(zip(missing, tagger.tag(missing), strict=True))
-        if kept is not None:
-            kept.put(table, fresh)
-        known |= fresh
+        if store is not None:
+            store.put(table, fresh)
+        tags_of |= fresh
     tags = [
-        _Tagged(known[segment.hypothesis], tuple(known[text] for text in segment.references)) for segment in segments
+        _Tagged(tags_of[segment.hypothesis], tuple(tags_of[text] for text in segment.references))
+        for segment in segments
     ]
     return tags, len(missing)
 
@@ -206,11 +207,11 @@ def _from_files(dataset: Dataset, tagger: AlignedTagger) -> list[_Tagged]:
         raise DataError("some segments have more references than others: tag files need every line of each")
     references = [[entry.segment.references[k] for entry in shown] for k in range(counts.pop())]
     hypotheses = {system: [entry.segment.hypothesis for entry in entries] for system, entries in by_system.items()}
-    found = tagger.tag_lines(Lines(references, hypotheses))
+    lines = tagger.tag_lines(Lines(references, hypotheses))
     line = {name: number for number, name in enumerate(dataset.ids)}
     return [
         _Tagged(
-            found.hypotheses[entry.system][line[entry.id]], tuple(tags[line[entry.id]] for tags in found.references)
+            lines.hypotheses[entry.system][line[entry.id]], tuple(tags[line[entry.id]] for tags in lines.references)
         )
         for entry in dataset.entries
     ]
@@ -220,25 +221,25 @@ def _mark_text(
     entries: Sequence[Entry], tagged: Sequence[_Tagged], selection: Selection, initial: Initial
 ) -> tuple[MarkedEntry, ...]:
     """Return the entries with spans; texts that share their tags are one."""
-    known: dict[tuple[str, int], Marked] = {}
-    kept: list[Tags] = []  # keeps the tags alive whose identity is the key
+    marked: dict[tuple[str, int], Marked] = {}
+    alive: list[Tags] = []  # keeps the tags alive whose identity is the key
 
-    def one(text: str, tags: Tags) -> Marked:
+    def mark_once(text: str, tags: Tags) -> Marked:
         key = (text, id(tags))
-        if key not in known:
-            kept.append(tags)
+        if key not in marked:
+            alive.append(tags)
             spans = selection.spans(text, tags)
-            known[key] = Marked(len(known), text, _lower(text, spans) if initial == "lower" else spans)
-        return known[key]
+            marked[key] = Marked(len(marked), text, _lower(text, spans) if initial == "lower" else spans)
+        return marked[key]
 
     return tuple(
         MarkedEntry(
-            one(entry.segment.hypothesis, tags.hypothesis),
-            tuple(one(*pair) for pair in zip(entry.segment.references, tags.references, strict=True)),
+            mark_once(entry.segment.hypothesis, tags.hypothesis),
+            tuple(mark_once(*pair) for pair in zip(entry.segment.references, tags.references, strict=True)),
         )
         for entry, tags in zip(entries, tagged, strict=True)
     )
 
 
 def _lower(text: str, spans: Sequence[tuple[Span, ...]]) -> list[tuple[Span, ...]]:
-    return [tuple(span for span in found if "a" <= text[span[0]] <= "z") for found in spans]
+    return [tuple(span for span in feature_spans if "a" <= text[span[0]] <= "z") for feature_spans in spans]

@@ -231,7 +231,7 @@ def _mix(study: Study[FeatureSettings], texts: TextMasking, place: int, feature:
 
     def mask(text: Marked, late: Mask) -> str:
         masks: list[Mask] = ["agreeing" if _early(text, span, letter) else late for span in text.spans[feature]]
-        return texts.hidden(text, text.spans[feature], masks, feature)
+        return texts.mask_spans(text, text.spans[feature], masks, feature)
 
     references = tuple(mask(text, "apart") for text in entry.references)
     return Segment(mask(entry.hypothesis, "differing"), segment.source, references)

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from whyscore.analysis.decompose.result import Decomposition, Decompositions, ScorerDifference, named
+from whyscore.analysis.decompose.result import Decomposition, Decompositions, ScorerDifference, label_fractions
 from whyscore.report.figures import COLOURS, save_chart
 from whyscore.types import FeatureShare
 
@@ -185,7 +185,7 @@ def discrepancy_rows(decompositions: Sequence[Decomposition]) -> Rows:
         {"system": _system(row), "feature": row.feature, "outcome": outcome, "fraction": fraction}
         for row in decompositions
         if row.metric == first and row.discrepancy
-        for outcome, fraction in named(row.discrepancy["all"], "field").items()
+        for outcome, fraction in label_fractions(row.discrepancy["all"], "field").items()
         if np.isfinite(fraction)
     ]
 
