@@ -87,6 +87,25 @@ def test_two_nodes_give_the_digits_of_one_process(
     assert sum(rate.texts for rate in executor.rates.values()) == len(SEGMENTS)
 
 
+def test_workers_stay_between_calls_and_build_the_next_metric(cluster: "cluster_utils.Cluster") -> None:
+    executor = Ray(address=cluster.address)
+    for name, count in (("chrf", 40), ("chrf", 80), ("ter", 40)):
+        scores = prepare(build(name), executor=executor).score(SEGMENTS[:count])
+        assert np.array_equal(scores, prepare(build(name)).score(SEGMENTS[:count]))
+    (work,) = executor.crew
+    assert work.started == 1
+    assert executor.rates["worker-0"].texts == 160
+
+
+def test_a_worker_that_died_between_calls_is_replaced(cluster: "cluster_utils.Cluster") -> None:
+    executor = Ray(address=cluster.address)
+    prepare(build("chrf"), executor=executor).score(SEGMENTS[:10])
+    ray.kill(executor.crew[0].workers["worker-0"])
+    scores = prepare(build("chrf"), executor=executor).score(SEGMENTS[:20])
+    assert np.array_equal(scores, prepare(build("chrf")).score(SEGMENTS[:20]))
+    assert executor.crew[0].started == 2
+
+
 @pytest.mark.slow
 def test_a_node_killed_in_the_middle_costs_no_answer(
     cluster: "cluster_utils.Cluster", node: Callable[..., object], tmp_path: Path

@@ -1,7 +1,8 @@
 """Where a metric runs: on the workers of a Ray cluster (https://docs.ray.io), here or on many machines.
 
 1. Every worker is an actor that builds the metric once from its spec and keeps it; one per core, per `cores` cores, or
-   per share of a GPU. It starts no more threads than it has cores.
+   per share of a GPU. It starts no more threads than it has cores. Between the calls of a run the workers stay, and
+   build the next metric in the same process; they end with the executor.
 2. Workers join as soon as their metric is built. Each has at most two batches: one to work on, one waiting, so that no
    worker idles and the driver holds little.
 3. A worker that cannot build the metric, or has another one (its signature tells), is left out; where all are, that is
@@ -22,7 +23,7 @@ import tempfile
 import time
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
@@ -49,13 +50,13 @@ _GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + b"\x04" + bytes(5)
 _START = "Start one with: ray start --head"
 
 
-def connect(address: str | None, folder: Path | None) -> None:
-    """Join or start a cluster; files go along when it is joined, so new files need a new connection."""
+def connect(address: str | None, folder: Path | None) -> str | None:
+    """Join or start a cluster, and name the session; files go along when it is joined, so new files need a new one."""
     with need_package(MissingExtra.of("--executor ray", "ray")):
         import ray  # noqa: PLC0415 - an optional package
     if ray.is_initialized():
         if folder is None and _same(address, ray.get_runtime_context().gcs_address):
-            return
+            return session()
         ray.shutdown()
     _reach(address)
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent anywhere
@@ -75,6 +76,14 @@ def connect(address: str | None, folder: Path | None) -> None:
         raise ExecutionError(f"cannot work with the Ray cluster at {address!r}: {one_line(error)}") from error
     # Ray would print news of lost nodes to stdout, among the data, whatever `log_to_driver` says.
     vars(importlib.import_module("ray._private.worker"))["_worker_logs_enabled"] = False
+    return session()
+
+
+def session() -> str | None:
+    """Return the name of this connection to a cluster; None where there is none."""
+    import ray  # noqa: PLC0415 - an optional package
+
+    return str(ray.get_runtime_context().get_job_id()) if ray.is_initialized() else None
 
 
 def one_line(error: object) -> str:
@@ -216,6 +225,8 @@ class Ray:
     gpus: float = 0.0
     rates: dict[str, Rate] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What each worker has done so far, by name."""
+    crew: list["_Work"] = field(default_factory=list, init=False, repr=False, compare=False)
+    """The workers of the last call, waiting for the next one."""
 
     fields: ClassVar[Mapping[Literal["workers", "address"], str]] = MappingProxyType(
         {"workers": "workers", "address": "address"}
@@ -233,11 +244,26 @@ class Ray:
         first = next(waiting, None)
         if first is None:
             return
-        work = _Work(self, metric)
+        work = self._gather(metric)
         try:
             yield from work.parts(segments, chain([first], waiting))
-        finally:
+        except BaseException:
             work.close()
+            raise
+        if work.shipped.folder is None:
+            self.crew.append(work)
+        else:
+            work.close()
+
+    def _gather(self, metric: Metric) -> "_Work":
+        """Return the workers of the last call where they can go on, otherwise new ones."""
+        shipped = ship(spec_of(metric))
+        if self.crew:
+            work = self.crew.pop()
+            if work.resume(metric, shipped):
+                return work
+            work.close()
+        return _Work(replace(self), self.rates, metric, shipped)
 
 
 class _Resident:
@@ -268,14 +294,16 @@ class _Task(NamedTuple):
 
 
 class _Work:
-    """One run: who is there, who does what, and what is left."""
+    """The work on a metric: who is there, who does what, and what is left.
 
-    def __init__(self, settings: Ray, metric: Metric) -> None:
-        self.settings, self.spec = settings, spec_of(metric)
-        self.shipped = ship(self.spec)
-        connect(settings.address, self.shipped.folder)
+    It does not know the executor that holds it, so that the workers end with the last reference to that.
+    """
+
+    def __init__(self, settings: Ray, rates: dict[str, Rate], metric: Metric, shipped: Shipment) -> None:
+        self.settings, self.rates, self.spec, self.shipped = settings, rates, spec_of(metric), shipped
+        self.session = connect(settings.address, shipped.folder)
         # A file has another name where it is shipped to, and so has the signature of what is in it.
-        self.signature = str(metric.signature()) if self.shipped.folder is None else None
+        self.signature = str(metric.signature()) if shipped.folder is None else None
         self.workers: dict[str, ActorHandle[_Resident]] = {}
         self.places: dict[str, str] = {}
         self.able: set[str] = set()
@@ -283,8 +311,32 @@ class _Work:
         self.again: deque[Sequence[int]] = deque()
         self.deaths: Counter[int] = Counter()
         self.started = self.unable = 0
-        for _ in range(self._count_workers()):
+        self.wanted = self._count_workers()
+        for _ in range(self.wanted):
             self._start()
+
+    def resume(self, metric: Metric, shipped: Shipment) -> bool:
+        """Return whether the workers can go on with a metric; they build it where it is another one.
+
+        Files go along when a cluster is joined, so that they need new workers. So does another metric while some are
+        still building the last one. Where the cluster has grown, more workers join.
+        """
+        if shipped.folder is not None or not self.workers or session() != self.session:
+            return False
+        if shipped.spec != self.spec:
+            if self.running:
+                return False
+            self.spec, self.shipped, self.signature = shipped.spec, shipped, str(metric.signature())
+            self.able.clear()
+            for name, worker in self.workers.items():
+                self.running[worker.ready.remote(self.spec)] = _Task(name)
+        self.deaths.clear()
+        self.unable = 0
+        wanted = self._count_workers()
+        for _ in range(self.wanted, wanted):
+            self._start()
+        self.wanted = wanted
+        return True
 
     def parts(self, segments: Sequence[Segment], batches: Iterator[Sequence[int]]) -> Iterator[Part]:
         import ray  # noqa: PLC0415 - an optional package
@@ -348,7 +400,7 @@ class _Work:
             self._handle_death(task, error)
             return None
         if isinstance(answer, Answered):
-            rate = self.settings.rates.setdefault(task.worker, Rate())
+            rate = self.rates.setdefault(task.worker, Rate())
             rate.texts, rate.seconds = rate.texts + len(answer.rows), rate.seconds + answer.seconds
             return Answered(np.array(answer.rows), answer.failures, answer.seconds)
         self._register(task.worker, str(answer))
@@ -372,7 +424,7 @@ class _Work:
         self.unable += 1
         place = self.places.get(worker)
         note = f"{worker}{f' on {place}' if place else ''} was left out ({one_line(error)})"
-        self.settings.rates[note] = Rate()
+        self.rates[note] = Rate()
         # Those without a place would get that of the one who failed, and so fail one after the other.
         if not self.workers or (self.unable >= _TRIES and not any(name in self.places for name in self.workers)):
             raise error
