@@ -21,7 +21,7 @@ from typing import cast
 import whyscore as ws
 from whyscore.cli.main import VERBS, main, parser_of
 from whyscore.cli.options import Parser
-from whyscore.settings import REQUIRED, described, settings_of
+from whyscore.settings import REQUIRED, describe_type, settings_of
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
 _PYTHON = """# Python
@@ -104,7 +104,8 @@ def _signature(work: Callable[..., object], kind: type | None) -> str:
 
 def _settings(kind: type) -> str:
     rows = [
-        f"| `{one.name}` | {_cell(described(one.type))} | {_cell(_default(one.default))} | {_cell(one.option.help)} |"
+        f"| `{one.name}` | {_cell(describe_type(one.type))} | {_cell(_default(one.default))} | "
+        f"{_cell(one.option.help)} |"
         for one in settings_of(kind)
     ]
     return "\n".join(["| setting | what it is | default | meaning |", "|---|---|---|---|", *rows]) + "\n"

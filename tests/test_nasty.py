@@ -10,7 +10,7 @@ from support.cli import Run
 from support.nasty import NASTY, WRITABLE
 from whyscore import marking
 from whyscore.analysis.explain import explain
-from whyscore.registry import build, known
+from whyscore.registry import build, list_names
 from whyscore.scoring.stack import prepare
 from whyscore.text.splitters import WhiteSpace
 from whyscore.types import Segment, Words
@@ -42,7 +42,7 @@ OPTIONS = {"lime": "lime(samples=20)", "shap": "shap(exact_up_to=4, passes=1)"}
 
 
 def names(kind: str) -> list[str]:
-    return [name for name in known(kind) if name not in NEEDING.get(kind, set())]
+    return [name for name in list_names(kind) if name not in NEEDING.get(kind, set())]
 
 
 @pytest.mark.parametrize("name", names("metric"))
@@ -60,7 +60,7 @@ def test_every_explainer_gives_every_word_a_finite_number(name: str) -> None:
         assert len(str(found)) >= len(found.words.text)
 
 
-@pytest.mark.parametrize("name", known("splitter"))
+@pytest.mark.parametrize("name", list_names("splitter"))
 def test_every_splitter_gives_exact_pieces_of_the_text(name: str) -> None:
     for text in NASTY:
         words = build(name, kind="splitter").split(text)

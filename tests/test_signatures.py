@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from whyscore.errors import WhyscoreError
 from whyscore.registry import build
-from whyscore.registry import known as known_names
+from whyscore.registry import list_names as known_names
 from whyscore.types import Signature
 
 _TEXTS = st.text(st.sampled_from("ab|:%7C3A25;\"'\\\n é"))

@@ -63,7 +63,7 @@ class Bags:
     @classmethod
     def of(cls, importances: Sequence[FloatVector]) -> Self:
         """Return the bags of several vectors, one per segment."""
-        lengths = np.array([len(one) for one in importances], dtype=np.int64)
+        lengths = np.array([len(importance) for importance in importances], dtype=np.int64)
         values = np.concatenate([*importances, np.zeros(0)]).astype(np.float64)
         return cls(values, lengths)
 
@@ -83,10 +83,10 @@ class Bags:
     @cached_property
     def of_hypothesis(self) -> NDArray[np.bool_]:
         """Which values belong to the hypothesis; all where nobody said."""
-        own = self.lengths if self.hypothesis is None else self.hypothesis
-        return np.arange(len(self.values)) >= np.repeat(self.starts + self.lengths - own, self.lengths)
+        counts = self.lengths if self.hypothesis is None else self.hypothesis
+        return np.arange(len(self.values)) >= np.repeat(self.starts + self.lengths - counts, self.lengths)
 
-    def sided(self, hypothesis: Counts) -> "Bags":
+    def with_sides(self, hypothesis: Counts) -> "Bags":
         """Return the same bags, knowing how many values at the end of each belong to the hypothesis."""
         return Bags(self.values, self.lengths, hypothesis)
 
@@ -104,8 +104,8 @@ class Bags:
         lengths = self.lengths[segments]
         shifts = np.concatenate([[0], np.cumsum(lengths)[:-1]])[: len(lengths)]
         places = np.arange(lengths.sum()) + np.repeat(self.starts[segments] - shifts, lengths)
-        own = None if self.hypothesis is None else self.hypothesis[segments]
-        return Bags(self.values[places], lengths, own)
+        hypothesis = None if self.hypothesis is None else self.hypothesis[segments]
+        return Bags(self.values[places], lengths, hypothesis)
 
     def reduce(self, function: np.ufunc, values: FloatVector) -> FloatVector:
         """Return a function's reduction of each segment's values; NaN where a segment has none."""
@@ -118,7 +118,7 @@ class Bags:
         """Return one number per segment, repeated for each of its values."""
         return np.repeat(numbers, self.lengths)
 
-    def ordered(self) -> "Bags":
+    def sort_values(self) -> "Bags":
         """Return the same bags, the values of each from small to large; NaN comes last."""
         order = np.lexsort((self.values, self.owners))
         return Bags(self.values[order], self.lengths)
@@ -189,8 +189,8 @@ class _Single:
     tried: ClassVar[FloatVector] = np.zeros(1)
 
     def aggregate(self, importance: FloatVector) -> float:
-        own = getattr(self, self.parameter) if self.parameter else 0.0
-        return float(self.table(Bags.of([importance]), np.array([own]))[0, 0])
+        parameter = getattr(self, self.parameter) if self.parameter else 0.0
+        return float(self.table(Bags.of([importance]), np.array([parameter]))[0, 0])
 
     def grid(self) -> FloatVector:
         return self.tried.copy()
@@ -330,7 +330,7 @@ class PerSide(_Single):
 
     def aggregate(self, importance: FloatVector) -> float:
         bags = Bags.of([importance])
-        return float(self.table(bags.sided(bags.lengths), np.array([self.p]))[0, 0])
+        return float(self.table(bags.with_sides(bags.lengths), np.array([self.p]))[0, 0])
 
     def table(self, bags: Bags, parameters: FloatVector) -> FloatMatrix:
         """Return the mean of every segment for every power of the hypothesis."""
@@ -341,8 +341,11 @@ class PerSide(_Single):
         if bags.hypothesis is None:
             raise SpecError(f"{WHO}: nobody said which words belong to the hypothesis; use power_mean")
         values, floors = regularise(bags, self.floor)
-        own = bags.of_hypothesis
-        sides = [Bags(values[own], bags.hypothesis), Bags(values[~own], bags.lengths - bags.hypothesis)]
+        in_hypothesis = bags.of_hypothesis
+        sides = [
+            Bags(values[in_hypothesis], bags.hypothesis),
+            Bags(values[~in_hypothesis], bags.lengths - bags.hypothesis),
+        ]
         first, second = (Powers(side, side.values, floors) for side in sides)
         fixed = second.mean(self.reference)
         rows = [_join(bags, sides, (first.mean(power), fixed)) for power in parameters.tolist()]
@@ -350,11 +353,11 @@ class PerSide(_Single):
 
 
 def _join(
-    bags: Bags, sides: list[Bags], found: tuple[tuple[FloatVector, FloatVector], tuple[FloatVector, FloatVector]]
+    bags: Bags, sides: list[Bags], results: tuple[tuple[FloatVector, FloatVector], tuple[FloatVector, FloatVector]]
 ) -> tuple[FloatVector, FloatVector]:
     """Return the mean over both sides by their words, and the smaller share of the floor."""
     total, least = np.zeros(len(bags)), np.full(len(bags), np.inf)
-    for side, (means, floored) in zip(sides, found, strict=True):
+    for side, (means, floored) in zip(sides, results, strict=True):
         there = side.lengths > 0
         total[there] += side.lengths[there] * means[there]
         least[there] = np.minimum(least[there], floored[there])
@@ -429,7 +432,7 @@ class Quantile(_Single):
 
     def table(self, bags: Bags, parameters: FloatVector) -> FloatMatrix:
         """Return the quantiles of all segments, sorted once."""
-        ordered = bags.ordered()
+        ordered = bags.sort_values()
         full = bags.lengths > 0
         result = np.full((len(parameters), len(bags)), np.nan)
         last, starts = bags.lengths[full] - 1, bags.starts[full]
@@ -459,7 +462,7 @@ class Trimmed(_Single):
 
     def table(self, bags: Bags, parameters: FloatVector) -> FloatMatrix:
         """Return the trimmed means of all segments, sorted once."""
-        ordered = bags.ordered()
+        ordered = bags.sort_values()
         place = np.arange(len(bags.values)) - bags.spread(bags.starts.astype(np.float64))
         unknown = np.isnan(bags.reduce(np.add, bags.values))
         rows = []

@@ -45,7 +45,7 @@ class UnknownName(UserError, LookupError):
         "no metric named 'chfr'. Did you mean 'chrf'? Known: bleu, chrf"
         """
         names = sorted(known)
-        folded = {known.casefold(): known for known in reversed(names)}
+        folded = {candidate.casefold(): candidate for candidate in reversed(names)}
         near = difflib.get_close_matches(name.casefold(), folded, n=1)
         hint = f" Did you mean {folded[near[0]]!r}?" if near else ""
         return cls(f"no {kind} named {name!r}.{hint} Known: {', '.join(names)}")

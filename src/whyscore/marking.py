@@ -26,8 +26,8 @@ def strengths(importance: Sequence[float], largest: float | None = None) -> list
     >>> strengths([2.0, -1.0, 0.0])
     [1.0, -0.5, 0.0]
     """
-    known = [value for value in importance if not isnan(value)]
-    scale = max(map(abs, known), default=0.0) if largest is None else largest
+    numbers = [value for value in importance if not isnan(value)]
+    scale = max(map(abs, numbers), default=0.0) if largest is None else largest
     if not scale > 0:
         return [0.0] * len(importance)
     return [0.0 if isnan(value) else max(-1.0, min(1.0, value / scale)) for value in importance]

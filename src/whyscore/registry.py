@@ -37,7 +37,7 @@ from pathlib import Path
 from typing import get_origin, get_type_hints
 
 from whyscore.errors import ContractError, DataError, MissingExtra, SpecError, UnknownName
-from whyscore.settings import CODE, converted, described, fits
+from whyscore.settings import CODE, describe_type, fits, widen_number
 
 _FUNCTION = re.compile(r"[^\s(),='\"]+:[A-Za-z_][\w.]*")
 _LIMIT = 10_000
@@ -67,8 +67,8 @@ class Spec:
     named: tuple[tuple[str, "Value"], ...] = ()
 
     def __str__(self) -> str:
-        arguments = [written(value) for value in self.positional]
-        arguments += [f"{name}={written(value)}" for name, value in self.named]
+        arguments = [format_value(value) for value in self.positional]
+        arguments += [f"{name}={format_value(value)}" for name, value in self.named]
         return f"{self.name}({', '.join(arguments)})" if arguments else self.name
 
 
@@ -108,12 +108,12 @@ def parse(text: str) -> Spec:
     raise SpecError(f"cannot read the spec {text!r}: expected a name such as chrf or lime(samples=200)")
 
 
-def written(value: Value) -> str:
+def format_value(value: Value) -> str:
     """Return a value as it stands in a spec."""
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, tuple):
-        return f"({', '.join(map(written, value))}{',' if len(value) == 1 else ''})"
+        return f"({', '.join(map(format_value, value))}{',' if len(value) == 1 else ''})"
     return str(value) if isinstance(value, Spec) else repr(value)
 
 
@@ -265,7 +265,7 @@ def register(kind: str, name: str, factory: Factory) -> None:
     holder = _registered[kind].get(name)
     if holder is factory:
         return
-    if holder is not None or name in known(kind):
+    if holder is not None or name in list_names(kind):
         taken = _where(holder) if holder is not None else BUILT_IN[kind].get(name) or _plugins(kind)[name].value
         raise SpecError(f"the {kind} name {name!r} is taken by {taken}; {_where(factory)} needs another one")
     _registered[kind][name] = factory
@@ -276,7 +276,7 @@ def register_metric(name: str, factory: Factory) -> None:
     register("metric", name, factory)
 
 
-def known(kind: str) -> list[str]:
+def list_names(kind: str) -> list[str]:
     """Return every name of a kind, sorted: built in, registered and from installed plugins."""
     return sorted({*BUILT_IN[kind], *_registered[kind], *_plugins(kind)})
 
@@ -290,10 +290,10 @@ def load(kind: str, name: str) -> Factory:
     plugins = _plugins(kind)
     if name in plugins:
         return _plugin(name, plugins[name])
-    same = [one for one in known(kind) if one.casefold() == name.casefold()]
+    same = [candidate for candidate in list_names(kind) if candidate.casefold() == name.casefold()]
     if len(same) == 1:
         return load(kind, same[0])
-    raise UnknownName.among(kind, name, known(kind))
+    raise UnknownName.among(kind, name, list_names(kind))
 
 
 def name_of(kind: str, factory: type) -> str | None:
@@ -302,8 +302,8 @@ def name_of(kind: str, factory: type) -> str | None:
     for name, target in BUILT_IN[kind].items():
         if target == path:
             return name
-    for name, held in _registered[kind].items():
-        if held is factory:
+    for name, registered in _registered[kind].items():
+        if registered is factory:
             return name
     return next((name for name, plugin in _plugins(kind).items() if plugin.value == path), None)
 
@@ -377,7 +377,7 @@ def build_from_file(
 
     `allow_code` holds the files and modules that the user trusts; None where the user cannot name any.
     """
-    allowed = {*(allow_code or ()), *(str(Path(one).resolve()) for one in allow_code or ())}
+    allowed = {*(allow_code or ()), *(str(Path(path).resolve()) for path in allow_code or ())}
 
     def refuse(code: str) -> None:
         if not allowed & {code, str(Path(code).resolve())}:
@@ -412,26 +412,26 @@ def files_of(thing: object) -> dict[str, str]:
     if isinstance(thing, str):
         parts = {thing, thing.rpartition(":")[0], thing.rpartition(":")[2], thing.rpartition("=")[2]}
         return {part: digest for part in sorted(parts - {""}) if (digest := _digest(part))}
-    found: dict[str, str] = {}
+    files: dict[str, str] = {}
     if isinstance(thing, tuple | list):
         for item in thing:
-            found |= files_of(item)
+            files |= files_of(item)
     elif dataclasses.is_dataclass(thing) and not isinstance(thing, type):
         for field in dataclasses.fields(thing):
-            found |= files_of(getattr(thing, field.name))
-    return found
+            files |= files_of(getattr(thing, field.name))
+    return files
 
 
 def _digest(name: str) -> str | None:
     """Return a digest of a file, or of all files in a folder; None where there is none of that name."""
     try:
         path = Path(name).expanduser()
-        files = sorted(one for one in path.iterdir() if one.is_file()) if path.is_dir() else [path]
-        if not files or not all(one.is_file() for one in files):
+        files = sorted(member for member in path.iterdir() if member.is_file()) if path.is_dir() else [path]
+        if not files or not all(member.is_file() for member in files):
             return None
         whole = hashlib.blake2b(digest_size=8)
-        for one in files:
-            with one.open("rb") as file:
+        for member in files:
+            with member.open("rb") as file:
                 whole.update(hashlib.file_digest(file, "blake2b").digest())
     except (OSError, ValueError, RuntimeError):  # no name of a file, or one that may not be read
         return None
@@ -444,13 +444,13 @@ def build(spec: str | Spec, kind: str = "metric") -> typing.Any:  # noqa: ANN401
     >>> build("chrf(word_order=2)").word_order
     2
     """
-    wanted = parse(spec) if isinstance(spec, str) else spec
-    if kind == "metric" and wanted == Spec(wanted.name) and wanted.name not in known(kind):
-        wanted = parse(USUAL.get(wanted.name.casefold(), wanted.name))
-    factory = load(kind, wanted.name)
+    parsed = parse(spec) if isinstance(spec, str) else spec
+    if kind == "metric" and parsed == Spec(parsed.name) and parsed.name not in list_names(kind):
+        parsed = parse(USUAL.get(parsed.name.casefold(), parsed.name))
+    factory = load(kind, parsed.name)
     if not dataclasses.is_dataclass(factory):
-        return _plain(factory, wanted)
-    arguments = _arguments(factory, wanted)
+        return _plain(factory, parsed)
+    arguments = _arguments(factory, parsed)
     refuse = _REFUSE.get()
     if refuse is not None:
         for field in dataclasses.fields(factory):
@@ -475,12 +475,12 @@ def _plain(factory: Factory, spec: Spec) -> object:
 def _arguments(factory: typing.Any, spec: Spec) -> dict[str, object]:  # noqa: ANN401 - any dataclass
     fields = {field.name: field for field in dataclasses.fields(factory) if field.init}
     hints = get_type_hints(factory)
-    given = _name_arguments(spec, list(fields), hints)
+    values = _name_arguments(spec, list(fields), hints)
     arguments: dict[str, object] = {}
-    for name, value in given.items():
+    for name, value in values.items():
         kind = fields[name].metadata.get(_KIND)
         arguments[name] = _convert(spec.name, name, value, hints[name]) if kind is None else _build_nested(value, kind)
-    missing = [name for name, field in fields.items() if name not in given and _is_required(field)]
+    missing = [name for name, field in fields.items() if name not in values and _is_required(field)]
     if missing:
         raise SpecError(f"{spec.name} needs {', '.join(missing)}: write {spec.name}({missing[0]}=...)")
     return arguments
@@ -494,15 +494,15 @@ def _name_arguments(spec: Spec, order: list[str], hints: Mapping[str, object]) -
         positional = (positional,)
     if len(positional) > len(order):
         raise SpecError(f"{spec.name} takes at most {len(order)} options, got {len(positional)}: {spec}")
-    given = dict(zip(order, positional, strict=False))
+    arguments = dict(zip(order, positional, strict=False))
     for name, value in spec.named:
         if name not in order:
             error = UnknownName.among(f"option of {spec.name}", name, order)
             raise SpecError(str(error) if order else f"{spec.name} takes no options, got {name!r}")
-        if name in given:
+        if name in arguments:
             raise SpecError(f"{spec.name}: {name} is given twice in {spec}")
-        given[name] = value
-    return given
+        arguments[name] = value
+    return arguments
 
 
 def _build_nested(value: Value, kind: str) -> object:
@@ -517,10 +517,10 @@ def _build_nested(value: Value, kind: str) -> object:
 
 
 def _convert(owner: str, name: str, value: Value, hint: object) -> object:
-    wanted = converted(value, hint)
-    if not fits(wanted, hint):
-        raise SpecError(f"{owner}: {name} is {_shown(value)}, expected {described(hint)}")
-    return wanted
+    widened = widen_number(value, hint)
+    if not fits(widened, hint):
+        raise SpecError(f"{owner}: {name} is {_display(value)}, expected {describe_type(hint)}")
+    return widened
 
 
 def _is_required(field: "dataclasses.Field[object]") -> bool:
@@ -538,7 +538,7 @@ def _spec_name(thing: object) -> str:
 def _spec(thing: object) -> Spec:
     name = _spec_name(thing)
     if not dataclasses.is_dataclass(thing):
-        if all(name not in known(kind) for kind in KINDS):
+        if all(name not in list_names(kind) for kind in KINDS):
             raise SpecError(f"{thing!r} has no spec: register its class under a name first")
         return Spec(name)
     named = []
@@ -563,5 +563,5 @@ def _as_value(value: object) -> Value:
     return _spec(value)
 
 
-def _shown(value: Value) -> str:
+def _display(value: Value) -> str:
     return str(value) if isinstance(value, Spec) else repr(value)

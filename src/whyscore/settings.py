@@ -105,46 +105,46 @@ def again(kind: type, name: str, default: object = ..., **facts: Any) -> Any:  #
 def settings_of(kind: type) -> tuple[Setting, ...]:
     """Return the settings that a class declares, in order."""
     if kind not in _DECLARED:
-        _DECLARED[kind] = _declared(kind)
+        _DECLARED[kind] = _read_fields(kind)
     return _DECLARED[kind]
 
 
-def _declared(kind: type) -> tuple[Setting, ...]:
+def _read_fields(kind: type) -> tuple[Setting, ...]:
     hints = get_type_hints(kind)
-    found = []
+    settings = []
     for field in dataclasses.fields(kind):
         default = field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
-        found.append(Setting(field.name, hints[field.name], default, field.metadata.get(_KEY, Option(""))))
-    return tuple(found)
+        settings.append(Setting(field.name, hints[field.name], default, field.metadata.get(_KEY, Option(""))))
+    return tuple(settings)
 
 
 def check(settings: object) -> None:
     """Refuse settings of the wrong type or out of range; lists become tuples and whole numbers floats where needed."""
     for name, hint, _, facts in settings_of(type(settings)):
         value = getattr(settings, name)
-        wanted = _adapted(value, hint)
-        if not _fits(wanted, hint):
-            raise SpecError(f"{name} is {value!r}, expected {described(hint)}")
-        _check_range(name, wanted, facts)
-        if facts.choices is not None and isinstance(wanted, str) and wanted not in facts.choices:
-            raise _unknown_choice(name, wanted, facts.choices)
-        if wanted is not value:
-            object.__setattr__(settings, name, wanted)
+        adapted = _adapt(value, hint)
+        if not _fits(adapted, hint):
+            raise SpecError(f"{name} is {value!r}, expected {describe_type(hint)}")
+        _check_range(name, adapted, facts)
+        if facts.choices is not None and isinstance(adapted, str) and adapted not in facts.choices:
+            raise _unknown_choice(name, adapted, facts.choices)
+        if adapted is not value:
+            object.__setattr__(settings, name, adapted)
 
 
-def make(kind: type[S], given: Mapping[str, object], base: S | None = None) -> S:
+def make(kind: type[S], values: Mapping[str, object], base: S | None = None) -> S:
     """Return settings from keyword arguments, on top of others where they are given; a misspelt name is refused."""
-    known = [setting.name for setting in settings_of(kind)]
-    for name in given:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
+    names = [setting.name for setting in settings_of(kind)]
+    for name in values:
+        if name not in names:
+            near = difflib.get_close_matches(name, names, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(names)}"
             raise SpecError(f"no setting named {name!r}; {hint}")
-    if base is not None and not given:
+    if base is not None and not values:
         return base
-    made = kind(**given) if base is None else dataclasses.replace(base, **given)  # type: ignore[type-var]
-    check(made)
-    return made
+    settings = kind(**values) if base is None else dataclasses.replace(base, **values)  # type: ignore[type-var]
+    check(settings)
+    return settings
 
 
 def takes(kind: type) -> Callable[[Callable[..., R]], Callable[..., R]]:
@@ -161,47 +161,51 @@ def takes(kind: type) -> Callable[[Callable[..., R]], Callable[..., R]]:
     """
 
     def decorate(function: Callable[..., R]) -> Callable[..., R]:
-        own = inspect.signature(function)
+        signature = inspect.signature(function)
         names = {setting.name for setting in settings_of(kind)}
 
         @functools.wraps(function)
-        def call(*args: object, settings: object = None, **given: object) -> R:
-            direct = {name: value for name, value in given.items() if name in own.parameters}
-            options = {name: value for name, value in given.items() if name not in own.parameters}
+        def call(*args: object, settings: object = None, **keywords: object) -> R:
+            direct = {name: value for name, value in keywords.items() if name in signature.parameters}
+            options = {name: value for name, value in keywords.items() if name not in signature.parameters}
             return function(*args, settings=make(kind, options, settings), **direct)
 
-        call.__signature__ = _signature(own, kind, names)  # type: ignore[attr-defined]
+        call.__signature__ = _signature(signature, kind, names)  # type: ignore[attr-defined]
         call.settings = kind  # type: ignore[attr-defined]
         return call
 
     return decorate
 
 
-def _signature(own: inspect.Signature, kind: type, names: set[str]) -> inspect.Signature:
+def _signature(signature: inspect.Signature, kind: type, names: set[str]) -> inspect.Signature:
     """Return what `help` shows: the function's own parameters, its settings, and `settings` itself."""
     keyword = inspect.Parameter.KEYWORD_ONLY
-    given = [parameter for parameter in own.parameters.values() if parameter.name not in names | {"settings"}]
+    parameters = [
+        parameter for parameter in signature.parameters.values() if parameter.name not in names | {"settings"}
+    ]
     fields = [
         inspect.Parameter(
-            one.name,
+            setting.name,
             keyword,
-            default=inspect.Parameter.empty if one.default is REQUIRED else one.default,
-            annotation=one.type,
+            default=inspect.Parameter.empty if setting.default is REQUIRED else setting.default,
+            annotation=setting.type,
         )
-        for one in settings_of(kind)
+        for setting in settings_of(kind)
     ]
     whole = inspect.Parameter("settings", keyword, default=None, annotation=f"{kind.__name__} | None")
-    first = [one for one in given if one.kind is not keyword]
-    return own.replace(parameters=[*first, *fields, *(one for one in given if one.kind is keyword), whole])
+    first = [parameter for parameter in parameters if parameter.kind is not keyword]
+    return signature.replace(
+        parameters=[*first, *fields, *(parameter for parameter in parameters if parameter.kind is keyword), whole]
+    )
 
 
-def _adapted(value: object, hint: object) -> object:
+def _adapt(value: object, hint: object) -> object:
     if _is_tuple(hint) and not isinstance(value, tuple):
         if isinstance(value, str):
             value = (value,)
         elif isinstance(value, Sequence | set | frozenset):
             value = tuple(value)
-    return converted(value, hint) if _simple(hint) else value
+    return widen_number(value, hint) if _simple(hint) else value
 
 
 def _is_tuple(hint: object) -> bool:
@@ -296,11 +300,11 @@ def check_fields(thing: object) -> None:
         if field.metadata.keys() - {CODE} or not field.init:
             continue
         value, hint = getattr(thing, field.name), hints[field.name]
-        wanted = converted(value, hint)
-        if not fits(wanted, hint):
-            raise SpecError(f"{type(thing).__name__}: {field.name} is {value!r}, expected {described(hint)}")
-        if wanted is not value:
-            object.__setattr__(thing, field.name, wanted)
+        widened = widen_number(value, hint)
+        if not fits(widened, hint):
+            raise SpecError(f"{type(thing).__name__}: {field.name} is {value!r}, expected {describe_type(hint)}")
+        if widened is not value:
+            object.__setattr__(thing, field.name, widened)
 
 
 def check_seed(seed: int) -> None:
@@ -309,17 +313,17 @@ def check_seed(seed: int) -> None:
         raise SpecError(f"seed is {seed}, expected 0 or more")
 
 
-def converted(value: object, hint: object) -> object:
+def widen_number(value: object, hint: object) -> object:
     """Return a whole number as a float where only a float fits, also inside tuples.
 
-    >>> converted(3, float), converted(3, int | float), converted((1, 2), tuple[float, ...])
+    >>> widen_number(3, float), widen_number(3, int | float), widen_number((1, 2), tuple[float, ...])
     (3.0, 3, (1.0, 2.0))
     """
     if fits(value, hint):
         return value
     if isinstance(value, int) and not isinstance(value, bool):
         return float(value) if abs(value) <= sys.float_info.max else value
-    return tuple(converted(item, float) for item in value) if isinstance(value, tuple) else value
+    return tuple(widen_number(item, float) for item in value) if isinstance(value, tuple) else value
 
 
 def fits(value: object, hint: object) -> bool:
@@ -343,18 +347,18 @@ def fits(value: object, hint: object) -> bool:
     return isinstance(value, hint) if isinstance(hint, type) else callable(value)
 
 
-def described(hint: object) -> str:
+def describe_type(hint: object) -> str:
     """Return what an annotated type asks for, in words.
 
-    >>> described(int | None)
+    >>> describe_type(int | None)
     'a whole number or None'
     """
     origin = get_origin(hint)
     if origin is Literal:
         return " or ".join(repr(option) for option in get_args(hint))
     if origin in (Union, types.UnionType):
-        return " or ".join(described(option) for option in get_args(hint))
+        return " or ".join(describe_type(option) for option in get_args(hint))
     if origin is tuple:
-        return f"a list of {described(get_args(hint)[0])}"
+        return f"a list of {describe_type(get_args(hint)[0])}"
     plain = {int: "a whole number", float: "a number", str: "a text", bool: "True or False", type(None): "None"}
     return plain.get(hint, f"a {hint.__name__}") if isinstance(hint, type) else "a function"

@@ -12,7 +12,7 @@ from scipy import stats
 from whyscore.aggregate import Bags, ExpMean, Family, Lehmer, PerSide, PowerMean, Quantile, Trimmed, power_table
 from whyscore.errors import SpecError
 from whyscore.protocols import Aggregator
-from whyscore.registry import build, known
+from whyscore.registry import build, list_names
 
 # The example of the BMX paper.
 PAPER = np.array([0.5, 0.4, 0.2, 0.0, 0.5, 0.4, 0.2, 0.0])
@@ -101,7 +101,7 @@ def test_a_grid_gives_what_single_powers_give(values: np.ndarray) -> None:
         np.testing.assert_allclose(table.floored[row], alone.floored[0], rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", known("aggregator"))
+@pytest.mark.parametrize("name", list_names("aggregator"))
 def test_every_aggregator_keeps_its_promises(name: str) -> None:
     made = build(name, "aggregator")
     assert isinstance(made, Aggregator)
@@ -112,7 +112,7 @@ def test_every_aggregator_keeps_its_promises(name: str) -> None:
     values = [np.array([0.5, -0.2, 0.1]), np.zeros(0), np.array([0.3]), np.linspace(-1, 1, 40)]
     own = getattr(made, made.parameter) if made.parameter else 0.0
     bags = Bags.of(values)
-    bags = bags.sided(bags.lengths)
+    bags = bags.with_sides(bags.lengths)
     together = made.table(bags, np.array([own]))[0]
     alone = np.array([made.aggregate(one) for one in values])
     np.testing.assert_array_equal(together, alone)
@@ -121,7 +121,7 @@ def test_every_aggregator_keeps_its_promises(name: str) -> None:
 
 def sided(references: list[list[float]], hypotheses: list[list[float]]) -> Bags:
     joined = [np.array([*one, *other]) for one, other in zip(references, hypotheses, strict=True)]
-    return Bags.of(joined).sided(np.array([len(one) for one in hypotheses]))
+    return Bags.of(joined).with_sides(np.array([len(one) for one in hypotheses]))
 
 
 def test_each_side_has_its_own_power_by_hand() -> None:
@@ -141,7 +141,7 @@ def test_both_sides_are_shifted_together() -> None:
 
 @given(vectors, st.integers(0, 30))
 def test_powers_of_one_on_both_sides_are_the_mean_over_all_words(values: np.ndarray, own: int) -> None:
-    bags = Bags.of([values]).sided(np.array([min(own, len(values))]))
+    bags = Bags.of([values]).with_sides(np.array([min(own, len(values))]))
     expected = PowerMean(1.0).aggregate(values)
     assert PerSide().table(bags, np.ones(1))[0, 0] == pytest.approx(expected, rel=1e-9, abs=1e-12)
 

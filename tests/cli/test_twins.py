@@ -15,7 +15,7 @@ from whyscore.cli.commands.experiment import commands as experiments
 from whyscore.cli.main import VERBS
 from whyscore.errors import SpecError, UnknownName, UserError
 from whyscore.experiments.bmx.study import GridRun, bmx_grid, bmx_stability
-from whyscore.registry import known
+from whyscore.registry import list_names
 
 
 def said(run: Run, *arguments: str) -> object:
@@ -66,7 +66,7 @@ def test_lists_are_those_of_the_command(what: str, run: Run) -> None:
 
 
 def test_a_list_names_everything_there_is() -> None:
-    assert [card["name"] for card in ws.list("explainers")] == known("explainer")
+    assert [card["name"] for card in ws.list("explainers")] == list_names("explainer")
 
 
 def test_a_list_of_something_else_is_answered_with_what_can_be_listed() -> None:

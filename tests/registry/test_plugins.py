@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from whyscore.errors import ContractError
-from whyscore.registry import build, known
+from whyscore.registry import build, list_names
 
 
 def install(folder: Path, module: str, target: str) -> None:
@@ -29,7 +29,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_an_installed_plugin_is_known_by_its_name(site: Path) -> None:
     module = "from dataclasses import dataclass\n@dataclass(frozen=True)\nclass Shouting:\n    mark: str = '!'\n"
     install(site, module, "outsider:Shouting")
-    assert "shouting" in known("metric")
+    assert "shouting" in list_names("metric")
     assert build("shouting(mark='?')").mark == "?"
 
 

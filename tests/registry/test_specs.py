@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whyscore.errors import SpecError, UnknownName
-from whyscore.registry import KINDS, Spec, build, component, known, load, parse, register, spec_of, written
+from whyscore.registry import KINDS, Spec, build, component, format_value, list_names, load, parse, register, spec_of
 from whyscore.text.maskers import Delete, Replace
 from whyscore.text.splitters import Chunks
 
@@ -59,7 +59,7 @@ def test_a_function_is_short_for_the_callable_metric() -> None:
 
 
 def test_infinite_numbers_can_be_written() -> None:
-    assert written(parse("power(p=-inf)").named[0][1]) == "-inf"
+    assert format_value(parse("power(p=-inf)").named[0][1]) == "-inf"
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ NEEDING = {
     "tagger lexicon": 'lexicon(entries=("words:he,she", "regex:[0-9]+%"))',
     "scorer lexicon": 'lexicon(path="concreteness.tsv", kind="sentiment")',
 }
-REGISTERED = [(kind, name) for kind in KINDS for name in known(kind)]
+REGISTERED = [(kind, name) for kind in KINDS for name in list_names(kind)]
 
 
 @pytest.mark.parametrize(("kind", "name"), REGISTERED)

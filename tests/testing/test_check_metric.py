@@ -15,7 +15,7 @@ from whyscore.errors import ContractError
 from whyscore.metrics.lexical.bleu import Bleu
 from whyscore.metrics.lexical.token_f1 import TokenF1
 from whyscore.protocols import Metric, Token
-from whyscore.registry import build, known
+from whyscore.registry import build, list_names
 from whyscore.testing import check_metric
 from whyscore.testing.checks import SEGMENTS
 from whyscore.testing.fakes import Constant, Counting, WordWeights
@@ -54,7 +54,7 @@ NETWORKS = {
 }
 
 
-@pytest.mark.parametrize("name", [name for name in known("metric") if name not in NETWORKS])
+@pytest.mark.parametrize("name", [name for name in list_names("metric") if name not in NETWORKS])
 def test_every_metric_keeps_the_contract(name: str, specs: dict[str, str]) -> None:
     check_metric(build(specs.get(name, name)))
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from whyscore.registry import build, known
+from whyscore.registry import build, list_names
 from whyscore.text.maskers import Delete, Replace
 from whyscore.text.randomness import generator
 from whyscore.text.splitters import WhiteSpace, white_space
@@ -34,7 +34,7 @@ def joined(words: Words) -> str:
     return words.gaps[0] + "".join(word + gap for word, gap in zip(parts, words.gaps[1:], strict=True))
 
 
-@pytest.mark.parametrize("name", known("splitter"))
+@pytest.mark.parametrize("name", list_names("splitter"))
 @given(text=texts)
 def test_words_and_what_is_between_them_give_the_text_back(name: str, text: str) -> None:
     words = build(name, "splitter").split(text)

@@ -11,9 +11,9 @@ from typing import ClassVar, cast, get_type_hints
 from whyscore.data.dataset import sample
 from whyscore.errors import StoreError, UnknownName, WhyscoreError
 from whyscore.protocols import Metric, Reproduces
-from whyscore.registry import KINDS, known, load, written
+from whyscore.registry import KINDS, format_value, list_names, load
 from whyscore.scoring.store import Store
-from whyscore.settings import described
+from whyscore.settings import describe_type
 from whyscore.types import Inputs
 from whyscore.types.result import Cell, Record, Result, Table
 from whyscore.version import __version__
@@ -78,7 +78,9 @@ def list_components(*kinds: str, verbose: bool = False) -> Catalogue:
         if kind not in LISTED:
             raise UnknownName.among("kind of component", kind, LISTED)
     cards = {
-        kind: [_sample_card()] if kind == DATASETS else [_card(_PLURALS[kind], name) for name in known(_PLURALS[kind])]
+        kind: [_sample_card()]
+        if kind == DATASETS
+        else [_card(_PLURALS[kind], name) for name in list_names(_PLURALS[kind])]
         for kind in dict.fromkeys(kinds or LISTED)
     }
     return Catalogue(cards, verbose=verbose)
@@ -134,10 +136,10 @@ def _options(factory: object) -> dict[str, str]:
     hints, about = get_type_hints(factory), {}
     for field in dataclasses.fields(factory):
         if field.init:
-            kind = f"a {field.metadata['kind']}" if "kind" in field.metadata else described(hints[field.name])
+            kind = f"a {field.metadata['kind']}" if "kind" in field.metadata else describe_type(hints[field.name])
             value: object = field.default
             if value is None or isinstance(value, bool | int | float | str):
-                kind += f", default {written(value)}"
+                kind += f", default {format_value(value)}"
             about[field.name] = kind
     return about
 
@@ -218,7 +220,7 @@ def find_broken() -> dict[str, str]:
     """Return the components that cannot be loaded here, each with the reason."""
     reasons = {}
     for kind in KINDS:
-        for name in known(kind):
+        for name in list_names(kind):
             try:
                 load(kind, name)
             except WhyscoreError as error:

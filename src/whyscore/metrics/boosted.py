@@ -199,7 +199,9 @@ def gather_importances(
             continue
         importances[explanation.index].append((_order(explanation), explanation.importance))
     ordered = [[values for _, values in sorted(places, key=lambda item: item[0])] for places in importances]
-    return scores, Bags.of([np.concatenate(places) if places else np.zeros(0) for places in ordered]).sided(lengths)
+    return scores, Bags.of([np.concatenate(places) if places else np.zeros(0) for places in ordered]).with_sides(
+        lengths
+    )
 
 
 def _order(explanation: Explanation) -> int:

@@ -30,7 +30,7 @@ import numpy as np
 
 from whyscore.errors import ContractError, SpecError, TextFailure, UnknownName, UserError
 from whyscore.metrics.needs import need_references, need_source, quote_start
-from whyscore.registry import runs_code, spec_of, written
+from whyscore.registry import format_value, runs_code, spec_of
 from whyscore.settings import check_fields
 from whyscore.types import FloatVector, Inputs, Segment, Signature
 
@@ -306,11 +306,11 @@ class Callable:
 
     def _spec_of_object(self) -> str:
         """Return the spec with the name of the function in angle brackets: it can be read, not rebuilt."""
-        options = [written(f"<{self.name}>")]
+        options = [format_value(f"<{self.name}>")]
         for field in fields(self)[1:]:
             value = getattr(self, field.name)
             if value != field.default:
-                options.append(f"{field.name}={written(value)}")
+                options.append(f"{field.name}={format_value(value)}")
         return f"callable({', '.join(options)})"
 
 

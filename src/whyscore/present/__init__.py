@@ -45,8 +45,8 @@ _ORDER = ("text", "json", "jsonl", "tsv", "csv", "markdown", "latex")
 
 def formats() -> tuple[str, ...]:
     """Return the names of all formats: the usual ones first."""
-    found = [module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_")]
-    return tuple(sorted(found, key=lambda name: (_ORDER.index(name) if name in _ORDER else len(_ORDER), name)))
+    names = [module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_")]
+    return tuple(sorted(names, key=lambda name: (_ORDER.index(name) if name in _ORDER else len(_ORDER), name)))
 
 
 def format_named(name: str) -> Format:

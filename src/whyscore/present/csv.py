@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from whyscore.present import Look
-from whyscore.present.tsv import separated
+from whyscore.present.tsv import delimited_lines
 from whyscore.types.result import Result
 
 SUFFIX = ".csv"
@@ -11,4 +11,4 @@ SUFFIX = ".csv"
 
 def lines(result: Result, look: Look) -> Iterator[str]:
     """Yield the tables for programs."""
-    return separated(result, look, ",")
+    return delimited_lines(result, look, ",")

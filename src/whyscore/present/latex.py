@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from whyscore.marking import ON_ONE_LINE
 from whyscore.present import Look
-from whyscore.present.text import Style, arrow, marked_rows
+from whyscore.present.text import Style, arrow, mark_rows
 from whyscore.types.result import Result, Table
 
 SUFFIX = ".tex"
@@ -49,7 +49,7 @@ def _table(table: Table, look: Look) -> Iterator[str]:
     head = [_escape(name) + arrow(table, name, r"$\uparrow$", r"$\downarrow$") for name in table.columns]
     yield f"\\begin{{tabular}}{{{columns}}}\n\\toprule\n"
     yield " & ".join(head) + " \\\\\n\\midrule\n"
-    for cells in marked_rows(table, look, _escape, _STYLE):
+    for cells in mark_rows(table, look, _escape, _STYLE):
         # The end of a row would take a bracket or a star that follows it for its own.
         first = "{}" if cells and cells[0].startswith(("[", "*")) else ""
         yield first + " & ".join(cells) + " \\\\\n"

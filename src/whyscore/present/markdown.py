@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from whyscore.marking import ON_ONE_LINE
 from whyscore.present import Look
-from whyscore.present.text import Style, arrow, below, marked_rows
+from whyscore.present.text import Style, arrow, below, mark_rows
 from whyscore.types.result import Result, Table
 
 SUFFIX = ".md"
@@ -26,7 +26,7 @@ def lines(result: Result, look: Look) -> Iterator[str]:
 def _table(table: Table, look: Look) -> Iterator[str]:
     head = [_escape(name) + arrow(table, name, "↑", "↓") for name in table.columns]
     rule = ["---:" if right else "---" for right in table.right_aligned()]
-    body = marked_rows(table, look, _escape, _STYLE)
+    body = mark_rows(table, look, _escape, _STYLE)
     yield from (f"| {' | '.join(row)} |\n" for row in (head, rule, *body))
     yield from (f"{_escape(line)}\n" for line in below(table))
 

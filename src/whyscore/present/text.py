@@ -65,8 +65,8 @@ def _wrap(sentence: str, width: int | None) -> str:
 def _marks(table: Table, row: int, name: str) -> str:
     """Return the marks of a cell, as wide as the widest in its column, so that the digits stay below each other."""
     width = max((len(marks) for (_, column), marks in table.marks.items() if column == name), default=0)
-    found = table.marks.get((row, name), frozenset())
-    return "".join(sign for mark, sign in MARKS.items() if mark in found).ljust(width)
+    cell_marks = table.marks.get((row, name), frozenset())
+    return "".join(sign for mark, sign in MARKS.items() if mark in cell_marks).ljust(width)
 
 
 def _align(row: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
@@ -85,7 +85,7 @@ class Style(NamedTuple):
     strong: str
 
 
-def marked_rows(table: Table, look: Look, escape: Callable[[str], str], style: Style) -> Iterator[list[str]]:
+def mark_rows(table: Table, look: Look, escape: Callable[[str], str], style: Style) -> Iterator[list[str]]:
     """Yield the cells of each row with their marks: higher, significantly so or the best, also after correction."""
     bold = table.bold if look.bold else frozenset()
     for number, row in enumerate(table.texts(look.decimals)):

@@ -14,10 +14,10 @@ _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠", "\t", "\r", "\n")
 
 def lines(result: Result, look: Look) -> Iterator[str]:
     """Yield the tables for programs."""
-    return separated(result, look, "\t")
+    return delimited_lines(result, look, "\t")
 
 
-def separated(result: Result, look: Look, delimiter: str) -> Iterator[str]:
+def delimited_lines(result: Result, look: Look, delimiter: str) -> Iterator[str]:
     """Yield the tables for programs with any delimiter, a blank line between them."""
     for number, table in enumerate(result.tables(long=True)):
         yield from ["\n"] if number else []

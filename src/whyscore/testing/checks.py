@@ -91,10 +91,10 @@ def check_metric(
         rebuild: whether the spec in a stable signature must build the metric again; False for a class that is not
             registered under a name.
     """
-    asked = list(SEGMENTS if segments is None else segments)
+    cases = list(SEGMENTS if segments is None else segments)
     name = type(metric).__name__
     _check_members(metric, name)
-    first = _Answers(metric, name, asked, _scored(metric, asked, name), tolerance)
+    first = _Answers(metric, name, cases, _score(metric, cases, name), tolerance)
     first.ask([])
     _check_independence(first)
     _check_inputs(first)
@@ -102,14 +102,14 @@ def check_metric(
     if isinstance(metric, RowMetric):
         _check_rows(metric, first)
     if isinstance(metric, CorpusMetric):
-        _check_corpus(metric, asked, name)
+        _check_corpus(metric, cases, name)
     if isinstance(metric, WordScorer):
-        _check_words(metric, asked, metric.inputs, name)
+        _check_words(metric, cases, metric.inputs, name)
     _check_declared(metric, name)
     if isinstance(metric, TokenMetric):
-        _check_tokens(metric, asked, name)
+        _check_tokens(metric, cases, name)
     if isinstance(metric, MatrixMetric):
-        _check_matrices(metric, asked, tolerance, name)
+        _check_matrices(metric, cases, tolerance, name)
 
 
 class _Answers(NamedTuple):
@@ -123,7 +123,7 @@ class _Answers(NamedTuple):
 
     def ask(self, segments: Sequence[Segment]) -> FloatVector:
         """Return the scores of other segments."""
-        return _scored(self.metric, segments, self.name)
+        return _score(self.metric, segments, self.name)
 
     def check_same(self, values: FloatVector, what: str) -> None:
         """Refuse other scores of the same segments."""
@@ -175,7 +175,9 @@ def _check_tokens(metric: TokenMetric, segments: Sequence[Segment], name: str) -
 
 def _check_members(metric: Metric, name: str) -> None:
     if not isinstance(metric, Metric):
-        missing = [one for one in ("inputs", "higher_is_better", "signature", "score") if not hasattr(metric, one)]
+        missing = [
+            member for member in ("inputs", "higher_is_better", "signature", "score") if not hasattr(metric, member)
+        ]
         raise ContractError(f"{name} is no metric: it has no {', '.join(missing)}")
     if not isinstance(metric.inputs, Inputs) or not metric.inputs:
         raise ContractError(
@@ -185,7 +187,7 @@ def _check_members(metric: Metric, name: str) -> None:
         raise ContractError(f"{name}.higher_is_better is {metric.higher_is_better!r}, expected True or False")
 
 
-def _scored(metric: Metric, segments: Sequence[Segment], name: str) -> FloatVector:
+def _score(metric: Metric, segments: Sequence[Segment], name: str) -> FloatVector:
     """Return the scores after a look at their form."""
     scores = metric.score(segments)
     _check_array(scores, (len(segments),), f"{name}.score of {len(segments)} segments")
@@ -259,19 +261,19 @@ def _check_signature(first: _Answers, *, rebuild: bool) -> None:
         raise ContractError(
             f"{name}: the spec {signature.spec!r} builds a metric that signs {str(again.signature())!r}"
         )
-    first.check_same(_scored(again, first.segments, name), " built from its spec")
+    first.check_same(_score(again, first.segments, name), " built from its spec")
 
 
 def _check_rows(metric: RowMetric, first: _Answers) -> None:
     width, name = len(metric.columns), first.name
-    for asked in (first.segments, []):
-        rows = metric.statistics(asked)
-        _check_array(rows, (len(asked), width), f"{name}.statistics of {len(asked)} segments in {width} columns")
+    for segments in (first.segments, []):
+        rows = metric.statistics(segments)
+        _check_array(rows, (len(segments), width), f"{name}.statistics of {len(segments)} segments in {width} columns")
         before = rows.copy()
         followed = metric.scores(rows)
-        _check_array(followed, (len(asked),), f"{name}.scores of {len(asked)} rows")
+        _check_array(followed, (len(segments),), f"{name}.scores of {len(segments)} rows")
         _check_kept(rows, before, f"{name}.scores")
-        _check_same(followed, first.scores[: len(asked)], asked, first.tolerance, f"{name}.scores of its rows")
+        _check_same(followed, first.scores[: len(segments)], segments, first.tolerance, f"{name}.scores of its rows")
 
 
 def _check_corpus(metric: CorpusMetric, segments: Sequence[Segment], name: str) -> None:
@@ -355,13 +357,13 @@ def explain_text(explainer: Explainer, words: Words, score: TextScore, seed: int
         return sums
 
     evidence = Evidence.whole(words, score(words.text), seed)
-    return explainer.fit(_asked(explainer, evidence, value))
+    return explainer.fit(_gather_rounds(explainer, evidence, value))
 
 
 def gather(explainer: Explainer, words: Words, value: Value, seed: int = 0) -> Evidence:
     """Return all evidence that an explainer asks for, round by round."""
     whole = float(value(np.ones((1, len(words)), dtype=np.bool_))[0])
-    return _asked(explainer, Evidence.whole(words, whole, seed), value)
+    return _gather_rounds(explainer, Evidence.whole(words, whole, seed), value)
 
 
 def numbered_words(number: int) -> Words:
@@ -381,16 +383,16 @@ def wavy(masks: KeepMasks) -> FloatVector:
     return result
 
 
-def _asked(explainer: Explainer, evidence: Evidence, value: Value) -> Evidence:
+def _gather_rounds(explainer: Explainer, evidence: Evidence, value: Value) -> Evidence:
     for number in range(explainer.rounds):
         masks = explainer.plan(evidence, generator(evidence.seed, evidence.words.text, str(number)))
         _check_masks(explainer, masks, len(evidence.words))
         scores = value(masks) if len(masks) else np.zeros(0)
-        evidence = _frozen(evidence.extend(masks, scores))
+        evidence = _freeze(evidence.extend(masks, scores))
     return evidence
 
 
-def _frozen(evidence: Evidence) -> Evidence:
+def _freeze(evidence: Evidence) -> Evidence:
     """Return the evidence with arrays that refuse to be written to."""
     evidence.masks.setflags(write=False)
     evidence.scores.setflags(write=False)
@@ -411,12 +413,12 @@ def _check_masks(explainer: Explainer, masks: KeepMasks, words: int) -> None:
 
 
 def _check_plans(explainer: Explainer, evidence: Evidence) -> None:
-    words, asked = len(evidence.words), len(evidence.masks) - 1
+    words, probes = len(evidence.words), len(evidence.masks) - 1
     cost = explainer.cost(words)
-    if asked > cost or (explainer.rounds <= 1 and asked != cost):
-        raise ContractError(f"{_name(explainer)}: cost({words}) is {cost}, but {asked} probes were planned")
-    if words == 0 and asked:
-        raise ContractError(f"{_name(explainer)}: {asked} probes were planned for a text without words, expected none")
+    if probes > cost or (explainer.rounds <= 1 and probes != cost):
+        raise ContractError(f"{_name(explainer)}: cost({words}) is {cost}, but {probes} probes were planned")
+    if words == 0 and probes:
+        raise ContractError(f"{_name(explainer)}: {probes} probes were planned for a text without words, expected none")
     if evidence.masks[1:].all(axis=1).any() and words:
         raise ContractError(f"{_name(explainer)}: the whole text was planned again; its score is row 0 of the evidence")
 

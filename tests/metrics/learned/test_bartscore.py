@@ -18,7 +18,7 @@ from whyscore.metrics.learned.bartscore import BartScore
 from whyscore.models import pairs
 from whyscore.models.pairs import TruncatedTextWarning
 from whyscore.protocols import Metric, RowMetric, WordScorer
-from whyscore.registry import known, spec_of
+from whyscore.registry import list_names, spec_of
 from whyscore.testing.checks import check_metric
 from whyscore.text.splitters import white_space
 from whyscore.types import HYPOTHESIS, SOURCE, Inputs, Place, Segment, Side
@@ -347,7 +347,7 @@ def test_the_signature_names_revision_precision_limit_and_licence(folder: Path, 
 
 
 def test_bartscore_keeps_the_contract_of_metrics(folder: Path) -> None:
-    check_metric(metric(folder, direction="f"), tolerance=1e-5, rebuild="bartscore" in known("metric"))
+    check_metric(metric(folder, direction="f"), tolerance=1e-5, rebuild="bartscore" in list_names("metric"))
 
 
 def test_bartscore_is_a_metric_with_rows_and_word_scores(folder: Path) -> None:

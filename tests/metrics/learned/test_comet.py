@@ -23,7 +23,7 @@ from whyscore.metrics.learned.comet.metric import Comet, Run, error_spans, mix_c
 from whyscore.models import pairs
 from whyscore.models.checkpoints import LicenceWarning
 from whyscore.protocols import Metric, RowMetric, WordScorer
-from whyscore.registry import known, spec_of
+from whyscore.registry import list_names, spec_of
 from whyscore.testing.checks import check_metric
 from whyscore.text.alignment import PieceScores, score_words
 from whyscore.text.splitters import white_space
@@ -918,7 +918,7 @@ class WithoutWords:
 @pytest.mark.parametrize("name", ["regression", "kiwi", "unite", "xcomet"])
 def test_comet_keeps_the_contract_of_metrics(name: str, request: pytest.FixtureRequest) -> None:
     metric = comet(request.getfixturevalue(name)[1])
-    check_metric(WithoutWords(metric), tolerance=1e-5, rebuild="comet" in known("metric"))
+    check_metric(WithoutWords(metric), tolerance=1e-5, rebuild="comet" in list_names("metric"))
 
 
 def test_comet_is_a_metric_with_rows_and_word_scores(xcomet: Made) -> None:

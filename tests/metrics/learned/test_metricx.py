@@ -17,7 +17,7 @@ from whyscore.metrics.learned.metricx import MetricX
 from whyscore.models import pairs
 from whyscore.models.pairs import TruncatedTextWarning
 from whyscore.protocols import Metric
-from whyscore.registry import known, spec_of
+from whyscore.registry import list_names, spec_of
 from whyscore.testing.checks import check_metric
 from whyscore.types import Inputs, Segment
 
@@ -293,7 +293,7 @@ def test_the_signature_names_what_was_read(folder: Path) -> None:
 
 @pytest.mark.parametrize("options", [{}, {"against": "source"}, {"version": 23}, {"references": "min"}])
 def test_metricx_keeps_the_contract_of_metrics(options: dict[str, object], folder: Path) -> None:
-    check_metric(metric(folder, **options), tolerance=1e-5, rebuild="metricx" in known("metric"))
+    check_metric(metric(folder, **options), tolerance=1e-5, rebuild="metricx" in list_names("metric"))
 
 
 def test_metricx_is_a_metric(folder: Path) -> None:

@@ -16,7 +16,7 @@ from whyscore.errors import DataError, MissingExtra, MissingInput, SpecError
 from whyscore.metrics.learned.transquest import TransQuest
 from whyscore.models.pairs import TruncatedTextWarning
 from whyscore.protocols import Metric, WordScorer
-from whyscore.registry import known, spec_of
+from whyscore.registry import list_names, spec_of
 from whyscore.testing.checks import check_metric
 from whyscore.text.splitters import Characters, white_space
 from whyscore.types import HYPOTHESIS, SOURCE, Place, Segment, Side
@@ -345,11 +345,11 @@ class WithoutWords:
 @pytest.mark.parametrize("kind", ["mono", "siamese"])
 def test_transquest_keeps_the_contract_of_metrics(kind: str, request: pytest.FixtureRequest) -> None:
     one = metric(request.getfixturevalue(kind), kind)
-    check_metric(WithoutWords(one), tolerance=1e-5, rebuild="transquest" in known("metric"))
+    check_metric(WithoutWords(one), tolerance=1e-5, rebuild="transquest" in list_names("metric"))
 
 
 def test_micro_keeps_the_contract_of_metrics_and_word_scorers(micro: Path) -> None:
-    check_metric(metric(micro, "micro"), SEGMENTS, tolerance=1e-5, rebuild="transquest" in known("metric"))
+    check_metric(metric(micro, "micro"), SEGMENTS, tolerance=1e-5, rebuild="transquest" in list_names("metric"))
 
 
 def test_the_signature_names_what_is_predicted(mono: Path) -> None:

@@ -61,7 +61,7 @@ from whyscore.data.reading import read_foreign
 from whyscore.data.records import read_explanations
 from whyscore.errors import DataError, SpecError, UnknownName, UserError
 from whyscore.explainers.engine import failure_message
-from whyscore.registry import known, load, parse, spec_of
+from whyscore.registry import list_names, load, parse, spec_of
 from whyscore.settings import again, option
 from whyscore.types import Dataset, Segment
 from whyscore.types.result import DECIMALS
@@ -195,7 +195,7 @@ def _check_metric(name: str, columns: Iterable[str]) -> None:
     try:
         load("metric", parse(name).name)
     except (SpecError, UnknownName):
-        raise UnknownName.among("column and no metric", name, [*columns, *known("metric")]) from None
+        raise UnknownName.among("column and no metric", name, [*columns, *list_names("metric")]) from None
 
 
 WORDS_EXAMPLES = """\
