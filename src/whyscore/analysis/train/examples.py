@@ -71,13 +71,16 @@ def cut_rows(rows: Sequence[Rated], *, embedded: bool) -> list[Cut]:
     cuts = []
     for row in rows:
         spans = [spans_of(text) for text in (row.hypothesis, row.source)]
-        if not all(0 < len(own) <= LONGEST for own in spans):
+        if not all(0 < len(side_spans) <= LONGEST for side_spans in spans):
             continue
         words = [
-            tuple(text[a:b] for a, b in own.tolist())
-            for text, own in zip((row.hypothesis, row.source), spans, strict=True)
+            tuple(text[a:b] for a, b in side_spans.tolist())
+            for text, side_spans in zip((row.hypothesis, row.source), spans, strict=True)
         ]
-        labels = [label_spans(own, marks) for own, marks in zip(spans, (row.words, row.source_words), strict=True)]
+        labels = [
+            label_spans(side_spans, marks)
+            for side_spans, marks in zip(spans, (row.words, row.source_words), strict=True)
+        ]
         cuts.append(Cut(row, (words[0], words[1]), (labels[0], labels[1]), _label_gaps(spans[0], row.gaps)))
     return cuts
 
@@ -128,8 +131,8 @@ def make_targets(cuts: Sequence[Cut], kinds: Sequence[str]) -> Targets:
     scores = np.array([np.nan if cut.row.score is None else cut.row.score for cut in cuts], dtype=np.float64)
     groups = np.array([f"{cut.row.pair} {cut.row.kind}" for cut in cuts])
     scores = _standardise(scores[:, None], groups)[:, 0]
-    known = ~np.isnan(metrics).all(axis=1)
-    scores[known & np.isnan(scores)] = metrics[known & np.isnan(scores)].mean(axis=1)
+    measured = ~np.isnan(metrics).all(axis=1)
+    scores[measured & np.isnan(scores)] = metrics[measured & np.isnan(scores)].mean(axis=1)
     numbers = {
         key: place for place, key in enumerate(dict.fromkeys(cut.row.contrast for cut in cuts if cut.row.contrast))
     }
@@ -146,10 +149,10 @@ def _standardise(values: NDArray[np.float64], groups: NDArray[np.str_]) -> NDArr
     """Return columns standardised within groups, at most three deviations away."""
     result = np.full(values.shape, np.nan)
     for group in np.unique(groups).tolist():
-        own = values[groups == group]
-        if not np.isnan(own).all():
-            deviation = np.nanstd(own, axis=0) + 1e-6
-            result[groups == group] = np.clip((own - np.nanmean(own, axis=0)) / deviation, -3, 3)
+        group_values = values[groups == group]
+        if not np.isnan(group_values).all():
+            deviation = np.nanstd(group_values, axis=0) + 1e-6
+            result[groups == group] = np.clip((group_values - np.nanmean(group_values, axis=0)) / deviation, -3, 3)
     return result
 
 
@@ -171,16 +174,16 @@ def batches(
     for row in rows.tolist():
         groups.setdefault(int(targets.contrast[row]) if targets.contrast[row] >= 0 else ("", row), []).append(row)
     members = list(groups.values())
-    sizes = np.array([max(int(material.lengths[row].sum()) for row in own) for own in members], dtype=np.float64)
+    sizes = np.array([max(int(material.lengths[row].sum()) for row in group) for group in members], dtype=np.float64)
     noise = draw.normal(0, 4, len(sizes)) if draw is not None else 0
-    made: list[list[int]] = []
+    blocks: list[list[int]] = []
     for k in np.argsort(sizes + noise, kind="stable").tolist():
-        if not made or (len(made[-1]) + len(members[k])) * sizes[k] > words:
-            made.append([])
-        made[-1] += members[k]
-    order = draw.permutation(len(made)) if draw is not None else np.arange(len(made))
+        if not blocks or (len(blocks[-1]) + len(members[k])) * sizes[k] > words:
+            blocks.append([])
+        blocks[-1] += members[k]
+    order = draw.permutation(len(blocks)) if draw is not None else np.arange(len(blocks))
     for k in order.tolist():
-        yield np.array(made[k], dtype=np.intp)
+        yield np.array(blocks[k], dtype=np.intp)
 
 
 def pad(rows: Sequence[Array], fill: float) -> Array:
@@ -221,9 +224,9 @@ class Embedded:
             cosines[place, :here, :there] = self._cosines[self._cells[row] : self._cells[row + 1]].reshape(here, there)
         if draw is not None:
             hidden = np.flatnonzero(draw.random(len(rows)) < _HIDDEN_SHARE)
-            for own in features:
-                own[hidden[:, None, None], np.arange(own.shape[1])[:, None], _HIDDEN] = 0.0
-        tensors = [tuple(torch.from_numpy(own).to(device) for own in pair) for pair in (features, vectors, present)]
+            for side_features in features:
+                side_features[hidden[:, None, None], np.arange(side_features.shape[1])[:, None], _HIDDEN] = 0.0
+        tensors = [tuple(torch.from_numpy(side).to(device) for side in pair) for pair in (features, vectors, present)]
         return tensors[0], tensors[1], torch.from_numpy(cosines).to(device), tensors[2]
 
 
@@ -264,10 +267,10 @@ def prepare(
             arrays = {name: stored[name] for name in stored.files}
         fixed = {name.removeprefix(_FIXED): arrays.pop(name) for name in list(arrays) if name.startswith(_FIXED)}
         return Prepared(arrays, fixed)
-    training = [cut for cut, kept in zip(cuts, trained.tolist(), strict=True) if kept]
+    training = [cut for cut, use in zip(cuts, trained.tolist(), strict=True) if use]
     folds = [learn_tables([cut for cut in training if cut.fold != fold]) for fold in range(FOLDS)]
     whole, components = learn_tables(training), find_components(training, seed)
-    tables = [folds[cut.fold] if kept else whole for cut, kept in zip(cuts, trained.tolist(), strict=True)]
+    tables = [folds[cut.fold] if use else whole for cut, use in zip(cuts, trained.tolist(), strict=True)]
     arrays = _read_words(cuts, tables, components, report)
     sample = np.repeat(trained, [sum(map(len, cut.words)) for cut in cuts])
     fixed = {**whole.arrays(), **_standardise_words(arrays, sample), "components": components}
@@ -311,8 +314,8 @@ def _standardise_words(arrays: dict[str, NDArray[Any]], sample: NDArray[np.bool_
 
 def find_components(cuts: Sequence[Cut], seed: int) -> Array:
     """Return the main components of the word vectors of a sample."""
-    chosen = generator(seed, "components").permutation(len(cuts))[:SAMPLE].tolist()
-    texts = dict.fromkeys(text for k in chosen for text in (cuts[k].row.source, cuts[k].row.hypothesis))
+    sample = generator(seed, "components").permutation(len(cuts))[:SAMPLE].tolist()
+    texts = dict.fromkeys(text for k in sample for text in (cuts[k].row.source, cuts[k].row.hypothesis))
     return main_components(list(texts))
 
 

@@ -95,8 +95,8 @@ def read_rated(path: str | Path, pair: str | None = None) -> list[Rated]:
     else:
         rows = _lines(place, pair)
     if not rows:
-        wanted = f" of {pair}" if pair else ""
-        raise DataError(f"holds no segments{wanted} with labels", file=str(path))
+        scope = f" of {pair}" if pair else ""
+        raise DataError(f"holds no segments{scope} with labels", file=str(path))
     return rows
 
 
@@ -104,7 +104,7 @@ def _lines(path: Path, pair: str | None) -> list[Rated]:
     file = TextFile(path)
     first = file.first()
     if '"mt_tags"' in first:
-        rows = (_post_edited(one, file.name) for one in objects(file, []))
+        rows = (_parse_post_edit(line, file.name) for line in objects(file, []))
         return [row for row in rows if pair is None or row.pair in ("", pair)]
     if '"src"' in first and '"mt"' in first and '"spans"' in first:
         return _spans(objects(file, []), file.name, pair)
@@ -112,48 +112,48 @@ def _lines(path: Path, pair: str | None) -> list[Rated]:
     return _dataset(read(path, languages=cast("tuple[str, str] | None", languages)), pair)
 
 
-def _text(one: Object, name: str, file: str) -> str:
-    value = one.value.get(name)
+def _text(line: Object, name: str, file: str) -> str:
+    value = line.value.get(name)
     if not isinstance(value, str):
-        raise DataError(f"{name!r} is {value!r}, expected text", file=file, line=one.line)
+        raise DataError(f"{name!r} is {value!r}, expected text", file=file, line=line.line)
     return value
 
 
-def _post_edited(one: Object, file: str) -> Rated:
+def _parse_post_edit(line: Object, file: str) -> Rated:
     """Return a line of MLQE-PE; tags of another number than the words are an error."""
-    source, hypothesis = _text(one, "src", file), _text(one, "mt", file)
+    source, hypothesis = _text(line, "src", file), _text(line, "mt", file)
     here, there = white_space(hypothesis), white_space(source)
     tags = {
-        name: _numbers(one, name, expected, file)
+        name: _numbers(line, name, expected, file)
         for name, expected in (("mt_tags", len(here)), ("src_tags", len(there)), ("gap_tags", len(here) + 1))
     }
-    name = next((name for name in _SCORES if isinstance(one.value.get(name), int | float)), None)
-    score = None if name is None else float(cast("float", one.value[name]))
+    name = next((name for name in _SCORES if isinstance(line.value.get(name), int | float)), None)
+    score = None if name is None else float(cast("float", line.value[name]))
     return Rated(
         source,
         hypothesis,
-        str(one.value.get("lp", "")),
-        str(one.value.get("doc", "")),
+        str(line.value.get("lp", "")),
+        str(line.value.get("doc", "")),
         score=-score if score is not None and name == "hter" else score,
         words=stretches(here, tags["mt_tags"]),
         source_words=stretches(there, tags["src_tags"]),
         gaps=gap_places(here, tags["gap_tags"]),
-        reference=_text(one, "pe", file) if "pe" in one.value else None,
+        reference=_text(line, "pe", file) if "pe" in line.value else None,
     )
 
 
-def _numbers(one: Object, name: str, expected: int, file: str) -> list[float] | None:
-    value = one.value.get(name)
+def _numbers(line: Object, name: str, expected: int, file: str) -> list[float] | None:
+    value = line.value.get(name)
     if value is None:
         return None
     if not isinstance(value, list) or not all(isinstance(tag, int | float) and 0 <= tag <= 1 for tag in value):
-        raise DataError(f"{name!r} must be a list of numbers from 0 to 1", file=file, line=one.line)
+        raise DataError(f"{name!r} must be a list of numbers from 0 to 1", file=file, line=line.line)
     if len(value) != expected:
         raise DataError(
             f"{len(value)} {name} for {expected} {'gaps' if name == 'gap_tags' else 'words'}: tags and white-space "
             "words must match",
             file=file,
-            line=one.line,
+            line=line.line,
         )
     return [float(tag) for tag in value]
 
@@ -182,7 +182,7 @@ def _spans(lines: Iterator[Object], file: str, pair: str | None) -> list[Rated]:
         key = (str(line.value.get("lp", pair or "")), _text(line, "src", file), _text(line, "mt", file))
         if pair is not None and key[0] != pair:
             continue
-        found = []
+        spans = []
         for span in cast("list[object]", line.value["spans"]):
             if not isinstance(span, list) or not [type(place) for place in span[:2]] == [int, int] or min(span[:2]) < 0:
                 raise DataError(f"a span is {span!r}, expected [start, end, severity]", file=file, line=line.line)
@@ -190,8 +190,8 @@ def _spans(lines: Iterator[Object], file: str, pair: str | None) -> list[Rated]:
             if span[1] > len(key[2]) or span[0] > span[1]:
                 misplaced.append(line.line)
             if start < end and span[0] <= span[1]:
-                found.append((start, end, str(span[2]).lower() if span[2:] else "major"))
-        ratings.setdefault(key, []).append(found)
+                spans.append((start, end, str(span[2]).lower() if span[2:] else "major"))
+        ratings.setdefault(key, []).append(spans)
         document = "/".join(str(line.value.get(name, "")) for name in ("set", "doc")).strip("/")
         documents[key] = min(documents.get(key, document), document)
     if misplaced:
@@ -226,10 +226,10 @@ def _soft(ratings: Sequence[Sequence[tuple[int, int, str]]], length: int) -> Str
 def _prefix(bundle: Bundle) -> str | None:
     """Return the common beginning of the files of a word-level task; None for any other folder."""
     names = [name.removesuffix(".mt") for name in bundle.members if name.endswith(".mt")]
-    known = [name for name in names if f"{name}.src" in bundle.members and _tag_file(bundle, name, "target")]
-    if len(known) > 1:
-        raise DataError(f"holds several sets ({', '.join(known)}): keep one a folder", file=str(bundle.path))
-    return known[0] if known else None
+    prefixes = [name for name in names if f"{name}.src" in bundle.members and _tag_file(bundle, name, "target")]
+    if len(prefixes) > 1:
+        raise DataError(f"holds several sets ({', '.join(prefixes)}): keep one a folder", file=str(bundle.path))
+    return prefixes[0] if prefixes else None
 
 
 def _tag_file(bundle: Bundle, prefix: str, side: str) -> str | None:
@@ -315,40 +315,43 @@ def _dataset(data: Dataset, pair: str | None) -> list[Rated]:
                 score=score if annotators.scores is None else _mean_score(annotators.scores[:, k]),
             )
         elif entry.spans is not None:
-            row = replace(row, words=_marked(entry, Side.HYPOTHESIS), source_words=_marked(entry, Side.SOURCE) or None)
+            row = replace(
+                row, words=_span_marks(entry, Side.HYPOTHESIS), source_words=_span_marks(entry, Side.SOURCE) or None
+            )
         rows.append(row)
     return rows
 
 
 def _mean_tags(rows: Sequence[FloatVector]) -> FloatVector | None:
-    known = [row for row in rows if len(row)]
-    return np.mean(known, axis=0) if known else None
+    tagged = [row for row in rows if len(row)]
+    return np.mean(tagged, axis=0) if tagged else None
 
 
 def _mean_score(values: FloatVector) -> float | None:
     return float(np.nanmean(values)) if not np.isnan(values).all() else None
 
 
-def _marked(entry: Entry, side: Side) -> Stretches:
+def _span_marks(entry: Entry, side: Side) -> Stretches:
     spans = [span for span in entry.spans or () if span.side is side]
     return tuple((span.start, max(span.end, span.start + 1), 1.0) for span in spans)
 
 
 def align(rows: Sequence[Rated]) -> list[Rated]:
     """Return rows with labels from aligning hypotheses with references; rows without a reference are left out."""
-    kept = [row for row in rows if row.reference and row.hypothesis.split() and row.source.split()]
-    if not kept:
+    usable = [row for row in rows if row.reference and row.hypothesis.split() and row.source.split()]
+    if not usable:
         raise DataError(
             "labels from alignment need hypotheses and references: --parallel with --hypotheses, or post-edits"
         )
-    links = link_words([row.source for row in kept], [row.reference or "" for row in kept])
-    segments = [Segment(row.hypothesis, row.source, (row.reference or "",)) for row in kept]
+    links = link_words([row.source for row in usable], [row.reference or "" for row in usable])
+    segments = [Segment(row.hypothesis, row.source, (row.reference or "",)) for row in usable]
     metrics = [as_metric(name) for name in METRICS]
     values = np.stack([
         np.asarray(metric.score(segments)) * (1 if metric.higher_is_better else -1) for metric in metrics
     ], axis=1)  # fmt: skip
     return [
-        _aligned(row, link, tuple(map(float, numbers))) for row, link, numbers in zip(kept, links, values, strict=True)
+        _label_by_alignment(row, link, tuple(map(float, numbers)))
+        for row, link, numbers in zip(usable, links, values, strict=True)
     ]
 
 
@@ -359,7 +362,7 @@ def link_words(sources: Sequence[str], references: Sequence[str]) -> list[tuple[
     )
 
 
-def _aligned(row: Rated, links: Sequence[Link], metrics: tuple[float, ...]) -> Rated:
+def _label_by_alignment(row: Rated, links: Sequence[Link], metrics: tuple[float, ...]) -> Rated:
     splitter = UnicodeWords()
     here, there = splitter.split(row.hypothesis), splitter.split(row.source)
     path = alignment(list(here), list(splitter.split(row.reference or "")))

@@ -64,8 +64,8 @@ class Trainer:
     rate: float
     report: Callable[[str], None]
 
-    def train(self, rows: Rows, judged: Rows, state: Path) -> dict[str, NDArray[Any]]:
-        """Return the best weights, by what they reach on the judged rows; goes on from a state where there is one."""
+    def train(self, rows: Rows, tuning: Rows, state: Path) -> dict[str, NDArray[Any]]:
+        """Return the best weights, by what they reach on the tuning rows; goes on from a state where there is one."""
         torch.manual_seed(self.settings.seed)
         progress = _Progress.start(self.network, self.rate)
         if state.exists():
@@ -77,7 +77,7 @@ class Trainer:
             progress.epoch += 1
             live = {name: values.clone() for name, values in self.network.state_dict().items()}
             self.network.load_state_dict(progress.average)
-            value, shown = self.judge(judged)
+            value, shown = self.judge(tuning)
             progress.waited += 1
             if value > progress.best_value:
                 progress.best_value, progress.waited = value, 0
@@ -125,20 +125,22 @@ class Trainer:
             total += float(loss.detach())
         return total / max(len(groups), 1)
 
-    def _loss(self, said: Predictions, batch: Rows) -> Tensor:
+    def _loss(self, predictions: Predictions, batch: Rows) -> Tensor:
         weights, kind = self.settings, torch.from_numpy(self.targets.kind[batch]).to(self.device)
-        sides = [_column(own.float(), kind) for own in said.words]
+        sides = [_column(logits.float(), kind) for logits in predictions.words]
         cuts = [self.cuts[row] for row in batch.tolist()]
         labels = [self._tensor(pad([cut.labels[side] for cut in cuts], -1)) for side in (0, 1)]
         gaps = self._tensor(pad([cut.gaps for cut in cuts], -1))
-        loss = weights.gap_loss * _entropy(_column(said.gaps.float(), kind), gaps)
-        for logits, own in zip(sides, labels, strict=True):
-            loss = loss + weights.word_loss * (_entropy(logits, own) + weights.rank_loss * rank(logits, own))
-        sentences = said.sentences.float().gather(1, kind[:, None])[:, 0]
-        loss = loss + weights.sentence_loss * _squared(sentences, self._tensor(self.targets.scores[batch]))
-        if said.metrics.shape[1]:
-            loss = loss + weights.metric_loss * _squared(
-                said.metrics.float(), self._tensor(self.targets.metrics[batch])
+        loss = weights.gap_loss * _entropy(_column(predictions.gaps.float(), kind), gaps)
+        for logits, side_labels in zip(sides, labels, strict=True):
+            loss = loss + weights.word_loss * (
+                _entropy(logits, side_labels) + weights.rank_loss * rank(logits, side_labels)
+            )
+        sentences = predictions.sentences.float().gather(1, kind[:, None])[:, 0]
+        loss = loss + weights.sentence_loss * _squared_error(sentences, self._tensor(self.targets.scores[batch]))
+        if predictions.metrics.shape[1]:
+            loss = loss + weights.metric_loss * _squared_error(
+                predictions.metrics.float(), self._tensor(self.targets.metrics[batch])
             )
         return loss + weights.contrast_loss * self._contrast(sentences, batch)
 
@@ -156,18 +158,20 @@ class Trainer:
     def predict(self, rows: Rows) -> dict[int, Predicted]:
         """Return what the network says of rows."""
         self.network.eval()
-        found = {}
+        predicted = {}
         with torch.inference_mode():
             for batch in batches(self.material, rows, self.targets, 4 * self.settings.batch_words, None):
-                said = self.network(*self.material.inputs(batch, self.device, None))
+                predictions = self.network(*self.material.inputs(batch, self.device, None))
                 kind = torch.from_numpy(self.targets.kind[batch]).to(self.device)
-                here, there, gaps = (_column(own.float(), kind).cpu().numpy() for own in (*said.words, said.gaps))
-                sentences = said.sentences.float().gather(1, kind[:, None])[:, 0].tolist()
+                here, there, gaps = (
+                    _column(logits.float(), kind).cpu().numpy() for logits in (*predictions.words, predictions.gaps)
+                )
+                sentences = predictions.sentences.float().gather(1, kind[:, None])[:, 0].tolist()
                 for place, row in enumerate(batch.tolist()):
                     words, others = self.material.lengths[row].tolist()
                     sides = (here[place, :words], there[place, :others])
-                    found[row] = Predicted(sides, gaps[place, : words + 1], sentences[place])
-        return found
+                    predicted[row] = Predicted(sides, gaps[place, : words + 1], sentences[place])
+        return predicted
 
     def judge(self, rows: Rows) -> tuple[float, str]:
         """Return one number to be raised, from what is reached on rows of the most trusted kind, and its parts."""
@@ -175,10 +179,10 @@ class Trainer:
         predicted = self.predict(rows)
         measures = {}
         for side, name in ((0, "word AUC"), (1, "source AUC")):
-            known = [row for row in rows.tolist() if self.cuts[row].labels[side][0] >= 0]
-            gold = Ragged.of([(self.cuts[row].labels[side] >= WRONG).astype(np.float64) for row in known])
-            said = Ragged.of([predicted[row].words[side].astype(np.float64) for row in known])
-            values = agree(gold, said).of("auc") if known else np.zeros(0)
+            labelled = [row for row in rows.tolist() if self.cuts[row].labels[side][0] >= 0]
+            gold = Ragged.of([(self.cuts[row].labels[side] >= WRONG).astype(np.float64) for row in labelled])
+            scores = Ragged.of([predicted[row].words[side].astype(np.float64) for row in labelled])
+            values = agree(gold, scores).of("auc") if labelled else np.zeros(0)
             if len(values):
                 measures[name] = float(values.mean())
         sentences = np.array([predicted[row].sentence for row in rows.tolist()])
@@ -234,9 +238,9 @@ def _entropy(logits: Tensor, labels: Tensor) -> Tensor:
     return functional.binary_cross_entropy_with_logits(logits[known], labels[known])
 
 
-def _squared(found: Tensor, wanted: Tensor) -> Tensor:
-    known = ~torch.isnan(wanted)
-    return functional.mse_loss(found[known], wanted[known]) if known.any() else found.sum() * 0
+def _squared_error(values: Tensor, targets: Tensor) -> Tensor:
+    known = ~torch.isnan(targets)
+    return functional.mse_loss(values[known], targets[known]) if known.any() else values.sum() * 0
 
 
 @dataclass
@@ -263,19 +267,21 @@ class _Progress:
         if self.step % _EVERY:
             return
         times = self.step // _EVERY
-        kept = min(_AVERAGING, (1 + times) / (10 + times))
+        decay = min(_AVERAGING, (1 + times) / (10 + times))
         for name, values in network.state_dict().items():
             if values.is_floating_point():
-                self.average[name].lerp_(values.detach(), 1 - kept)
+                self.average[name].lerp_(values.detach(), 1 - decay)
 
     def write(self, network: Heads, path: Path) -> None:
         moments = {
             f"moment.{number}.{name}": values
-            for number, own in self.optimiser.state_dict()["state"].items()
-            for name, values in own.items()
+            for number, state in self.optimiser.state_dict()["state"].items()
+            for name, values in state.items()
         }
         parts = {"live": network.state_dict(), "average": self.average, "best": self.best}
-        tensors = {f"{part}.{name}": values for part, own in parts.items() for name, values in own.items()} | moments
+        tensors = {
+            f"{part}.{name}": values for part, weights in parts.items() for name, values in weights.items()
+        } | moments
         facts = {name: repr(getattr(self, name)) for name in ("epoch", "step", "waited", "best_value")}
         write_tensors(path, {name: values.detach().cpu().numpy() for name, values in tensors.items()}, facts)
 

@@ -158,11 +158,11 @@ def _substitute(draft: Draft, resources: Resources, draw: np.random.Generator) -
     if not places:
         return False
     place = _pick(places, draw)
-    own = draft.words[place]
-    known = resources.alternatives.get(own.lower(), ())
-    if not known or draw.random() < 1 / 2:
-        known = tuple(w for w in resources.vocabulary if abs(len(w) - len(own)) <= _LIKE_LENGTH)
-    return bool(known) and _replace(draft, place, known[int(draw.integers(len(known)))], resources)
+    word = draft.words[place]
+    candidates = resources.alternatives.get(word.lower(), ())
+    if not candidates or draw.random() < 1 / 2:
+        candidates = tuple(w for w in resources.vocabulary if abs(len(w) - len(word)) <= _LIKE_LENGTH)
+    return bool(candidates) and _replace(draft, place, candidates[int(draw.integers(len(candidates)))], resources)
 
 
 def _leave_untranslated(draft: Draft, resources: Resources, draw: np.random.Generator) -> bool:
@@ -194,11 +194,11 @@ def _change_number(draft: Draft, resources: Resources, draw: np.random.Generator
     if not places:
         return False
     place = _pick(places, draw)
-    digits = [found.start() for found in _DIGIT.finditer(draft.words[place])]
-    chosen = _pick(digits, draw)
+    digits = [match.start() for match in _DIGIT.finditer(draft.words[place])]
+    index = _pick(digits, draw)
     old = draft.words[place]
-    digit = str((int(old[chosen]) + int(draw.integers(1, 9))) % 10 or 9)
-    return _replace(draft, place, f"{old[:chosen]}{digit}{old[chosen + 1 :]}", resources)
+    digit = str((int(old[index]) + int(draw.integers(1, 9))) % 10 or 9)
+    return _replace(draft, place, f"{old[:index]}{digit}{old[index + 1 :]}", resources)
 
 
 def _change_name(draft: Draft, resources: Resources, draw: np.random.Generator) -> bool:
@@ -225,14 +225,14 @@ def _inflect(draft: Draft, resources: Resources, draw: np.random.Generator) -> b
     if not places:
         return False
     place = _pick(places, draw)
-    own = draft.words[place].lower()
-    stem = own[: max(_LEAST_STEM, len(own) - _LONGEST_ENDING)]
-    known = [
+    form = draft.words[place].lower()
+    stem = form[: max(_LEAST_STEM, len(form) - _LONGEST_ENDING)]
+    candidates = [
         word
         for word in resources.vocabulary
-        if word != own and word.startswith(stem) and len(word) - len(stem) <= 2 * _LONGEST_ENDING
+        if word != form and word.startswith(stem) and len(word) - len(stem) <= 2 * _LONGEST_ENDING
     ]
-    return bool(known) and _replace(draft, place, known[int(draw.integers(len(known)))], resources)
+    return bool(candidates) and _replace(draft, place, candidates[int(draw.integers(len(candidates)))], resources)
 
 
 def _misspell(draft: Draft, resources: Resources, draw: np.random.Generator) -> bool:
@@ -240,11 +240,11 @@ def _misspell(draft: Draft, resources: Resources, draw: np.random.Generator) -> 
     if not places:
         return False
     place = _pick(places, draw)
-    own = draft.words[place]
-    letter = int(draw.integers(1, len(own) - 1))
-    swapped = own[:letter] + own[letter + 1] + own[letter] + own[letter + 2 :]
-    shorter = own[:letter] + own[letter + 1 :]
-    return _replace(draft, place, swapped if draw.random() < 1 / 2 and swapped != own else shorter, resources)
+    word = draft.words[place]
+    letter = int(draw.integers(1, len(word) - 1))
+    swapped = word[:letter] + word[letter + 1] + word[letter] + word[letter + 2 :]
+    shorter = word[:letter] + word[letter + 1 :]
+    return _replace(draft, place, swapped if draw.random() < 1 / 2 and swapped != word else shorter, resources)
 
 
 def _punctuate(draft: Draft, resources: Resources, draw: np.random.Generator) -> bool:
@@ -254,9 +254,9 @@ def _punctuate(draft: Draft, resources: Resources, draw: np.random.Generator) ->
         return False
     marked = [k for k in places if _ENDING.search(draft.words[k])]
     place = _pick(marked if marked and draw.random() < 1 / 2 else places, draw)
-    own = draft.words[place]
-    bare = _ENDING.sub("", own)
-    marks = [mark for mark in _MARKS if bare + mark not in ("", own)] if bare != own else [","]
+    word = draft.words[place]
+    bare = _ENDING.sub("", word)
+    marks = [mark for mark in _MARKS if bare + mark not in ("", word)] if bare != word else [","]
     draft.words[place], draft.labels[place] = bare + marks[int(draw.integers(len(marks)))], 1.0
     return True
 
@@ -296,15 +296,18 @@ class Perturber:
         self._links: list[dict[int, tuple[int, ...]]] = []
         translations: dict[str, Counter[str]] = {}
         for source, text, links in zip(sources, texts, link_words(sources, texts), strict=True):
-            tokens, own, others = splitter.split(text), white_space(text), white_space(source)
+            tokens, words, source_words = splitter.split(text), white_space(text), white_space(source)
             source_tokens = splitter.split(source)
             linked: dict[int, set[int]] = {}
             for here, there in links:
-                word, other = _owner(own.spans, tokens.spans[there]), _owner(others.spans, source_tokens.spans[here])
+                word, other = (
+                    _owner(words.spans, tokens.spans[there]),
+                    _owner(source_words.spans, source_tokens.spans[here]),
+                )
                 linked.setdefault(word, set()).add(other)
                 key = source[slice(*source_tokens.spans[here])].lower()
                 translations.setdefault(key, Counter())[text[slice(*tokens.spans[there])].lower()] += 1
-            self._links.append({word: tuple(sorted(found)) for word, found in linked.items()})
+            self._links.append({word: tuple(sorted(partners)) for word, partners in linked.items()})
         counts = Counter(word for text in texts for word in text.split() if word.isalpha())
         self._vocabulary = tuple(
             sorted(word for word, count in counts.items() if count > 1 and word.islower()) or sorted(counts)
@@ -313,10 +316,10 @@ class Perturber:
             sorted({w for text in texts for w in text.split()[1:] if w[:1].isupper() and w[1:].islower()})
         )
         self._alternatives: dict[str, tuple[str, ...]] = {}
-        for found in translations.values():
-            known = tuple(word for word, count in found.most_common(6) if word.isalpha())
-            for one in known:
-                self._alternatives.setdefault(one, tuple(other for other in known if other != one))
+        for translated in translations.values():
+            variants = tuple(word for word, count in translated.most_common(6) if word.isalpha())
+            for variant in variants:
+                self._alternatives.setdefault(variant, tuple(other for other in variants if other != variant))
 
     def perturb(
         self, source: str, text: str, kinds: Sequence[str], draw: np.random.Generator, most: int = 1
@@ -332,12 +335,12 @@ class Perturber:
             self._infills.get(text, {}),
         )
         draft = Draft(list(words), list(range(len(words))), [0.0] * len(words))
-        wanted = int(draw.integers(1, most + 1))
+        target = int(draw.integers(1, most + 1))
         applied: list[str] = []
         rates = np.array([PERTURBATIONS[kind].rate for kind in kinds])
         rates = rates if rates.all() else np.ones(len(kinds))  # named although it has the rate 0: all alike
-        for k in draw.choice(len(kinds), size=4 * wanted, p=rates / rates.sum()).tolist() if len(words) else ():
-            if len(applied) < wanted and PERTURBATIONS[kinds[k]].apply(draft, resources, draw):
+        for k in draw.choice(len(kinds), size=4 * target, p=rates / rates.sum()).tolist() if len(words) else ():
+            if len(applied) < target and PERTURBATIONS[kinds[k]].apply(draft, resources, draw):
                 applied.append(kinds[k])
         return _finish(draft, white_space(source).spans, tuple(applied)) if applied and draft.words else None
 
@@ -351,11 +354,11 @@ def infill_words(model: str, texts: Sequence[str], seed: int) -> dict[str, dict[
         for k in generator(seed, "infill", text).permutation(len(able))[:_MOST].tolist():
             hidden.append((words, able[k]))
             places.append((text, able[k]))
-    found = load(model, "auto", "cpu").candidates(hidden, Choice(0.0, _CANDIDATES, "default"), _INFILL_BATCH)
+    predictions = load(model, "auto", "cpu").candidates(hidden, Choice(0.0, _CANDIDATES, "default"), _INFILL_BATCH)
     result: dict[str, dict[int, str]] = {}
-    for (text, place), (words, _), candidates in zip(places, hidden, found, strict=True):
-        own = words.text[slice(*words.spans[place])].lower()
-        others = [word for word in candidates.texts if word.isalpha() and word.lower() != own]
+    for (text, place), (words, _), candidates in zip(places, hidden, predictions, strict=True):
+        original = words.text[slice(*words.spans[place])].lower()
+        others = [word for word in candidates.texts if word.isalpha() and word.lower() != original]
         if others:
             result.setdefault(text, {})[place] = others[0]
     return result
@@ -371,7 +374,7 @@ def _finish(draft: Draft, source: Sequence[tuple[int, int]], kinds: tuple[str, .
     marks = tuple((*span, 1.0) for span, label in zip(spans, draft.labels, strict=True) if label)
     gaps = []
     for owner in draft.gaps:
-        after = [k for k, own in enumerate(draft.owners) if 0 <= own <= owner]
+        after = [k for k, word_owner in enumerate(draft.owners) if 0 <= word_owner <= owner]
         place = max(after) + 1 if after else 0
         gaps.append((spans[place][0] if place < len(spans) else len(text), 1.0))
     return Perturbed(text, marks, tuple(gaps), tuple((*source[k], 1.0) for k in sorted(draft.lost)), kinds)
@@ -393,7 +396,9 @@ def _draw_references(count: int, settings: TrainSettings) -> list[int]:
 
 def perturb_rows(rows: Sequence[Rated], settings: TrainSettings) -> list[Rated]:
     """Return the references of rows and their perturbed copies, labelled."""
-    kinds = check_kinds(settings.perturbations or [kind for kind, own in PERTURBATIONS.items() if own.rate])
+    kinds = check_kinds(
+        settings.perturbations or [kind for kind, perturbation in PERTURBATIONS.items() if perturbation.rate]
+    )
     pairs = list(dict.fromkeys((row.source, row.reference) for row in rows if row.reference and row.source.split()))
     if not pairs:
         raise DataError(
@@ -403,7 +408,7 @@ def perturb_rows(rows: Sequence[Rated], settings: TrainSettings) -> list[Rated]:
     pairs = [pairs[k] for k in _draw_references(len(pairs), settings)]
     sources, references = [source for source, _ in pairs], [reference or "" for _, reference in pairs]
     perturber = Perturber(sources, references, settings.infill, settings.seed)
-    made: list[Rated] = []
+    result: list[Rated] = []
     for source, reference in pairs:
         text = reference or ""
         clean = replace(
@@ -412,9 +417,11 @@ def perturb_rows(rows: Sequence[Rated], settings: TrainSettings) -> list[Rated]:
         )  # fmt: skip
         copies = []
         for number in range(settings.perturbed):
-            found = perturber.perturb(source, text, kinds, generator(settings.seed, str(number), source, text), _MOST)
-            if found is not None:
-                marks = {"words": found.words, "source_words": found.source_words, "gaps": found.gaps}
-                copies.append(replace(clean, hypothesis=found.text, **marks))  # type: ignore[arg-type]
-        made += [clean, *copies] if copies else []
-    return made
+            perturbed = perturber.perturb(
+                source, text, kinds, generator(settings.seed, str(number), source, text), _MOST
+            )
+            if perturbed is not None:
+                marks = {"words": perturbed.words, "source_words": perturbed.source_words, "gaps": perturbed.gaps}
+                copies.append(replace(clean, hypothesis=perturbed.text, **marks))  # type: ignore[arg-type]
+        result += [clean, *copies] if copies else []
+    return result

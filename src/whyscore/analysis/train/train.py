@@ -113,8 +113,8 @@ class TrainResult(Result):
 
     def records(self) -> Iterator[Record]:
         for name, measures in self.measures.items():
-            for measure, found in measures.items():
-                yield {"name": name, "measure": measure, **found._asdict(), "n": self.judged}
+            for measure, estimate in measures.items():
+                yield {"name": name, "measure": measure, **estimate._asdict(), "n": self.judged}
 
     def tables(self, *, long: bool = False) -> list[Table]:
         if long:
@@ -125,8 +125,10 @@ class TrainResult(Result):
         for name, measures in self.measures.items():
             cells: list[Cell] = [name]
             for measure in shown:
-                found = measures.get(measure)
-                cells += [None, None] if found is None else [found.value, f"[{found.low:.3f}, {found.high:.3f}]"]
+                estimate = measures.get(measure)
+                cells += (
+                    [None, None] if estimate is None else [estimate.value, f"[{estimate.low:.3f}, {estimate.high:.3f}]"]
+                )
             rows.append(tuple(cells))
         note = (
             f"{self.judged} segments that were not trained on, labels: {self.labels}. AUC of words, mean over segments "
@@ -162,21 +164,23 @@ def train(
     """
     package("torch", "whyscore train")
     # A command passes settings of its own too, which neither belong into the folder nor decide if a training goes on.
-    settings = TrainSettings(**{one.name: getattr(settings, one.name) for one in settings_of(TrainSettings)})
+    settings = TrainSettings(
+        **{setting.name: getattr(settings, setting.name) for setting in settings_of(TrainSettings)}
+    )
     tell = report or (lambda _: None)
     folder = Path(output)
     _refuse_used(folder)
     rows = make_rows(data, parallel, hypotheses, lang_pair, settings)
-    judged = _sort_rows(row for path in test for row in read_rated(path, lang_pair))
-    kept = without_overlap(rows, [*(Segment(row.hypothesis, row.source) for row in judged), *exclude])
-    if len(kept) < len(rows):
-        tell(f"{len(rows) - len(kept)} segments were left out: their source or hypothesis occurs in the test data")
-    return _Job(folder, settings, kept, judged, tell).run()
+    tested = _sort_rows(row for path in test for row in read_rated(path, lang_pair))
+    usable = without_overlap(rows, [*(Segment(row.hypothesis, row.source) for row in tested), *exclude])
+    if len(usable) < len(rows):
+        tell(f"{len(rows) - len(usable)} segments were left out: their source or hypothesis occurs in the test data")
+    return _Job(folder, settings, usable, tested, tell).run()
 
 
-def without_overlap(rows: Sequence[Rated], judged: Sequence[Segment]) -> list[Rated]:
+def without_overlap(rows: Sequence[Rated], segments: Sequence[Segment]) -> list[Rated]:
     """Return the rows whose source and hypothesis do not occur in segments, letters and digits compared."""
-    seen = {_letters(text) for segment in judged for text in (segment.source or "", segment.hypothesis)}
+    seen = {_letters(text) for segment in segments for text in (segment.source or "", segment.hypothesis)}
     return [row for row in rows if _letters(row.source) not in seen and _letters(row.hypothesis) not in seen]
 
 
@@ -198,24 +202,24 @@ def make_rows(
         if len(parallel) != 2:  # noqa: PLR2004 - sources and references
             raise UserError(f"--parallel takes a file of sources and one of references, got {len(parallel)} file(s)")
         lines = [read_lines(path).texts for path in parallel]
-        own = None if hypotheses is None else read_lines(hypotheses).texts
-        texts = _sort_rows(parallel_rows(lines[0], lines[1], own, lang_pair or ""))
+        outputs = None if hypotheses is None else read_lines(hypotheses).texts
+        texts = _sort_rows(parallel_rows(lines[0], lines[1], outputs, lang_pair or ""))
     if not rated and not texts:
         raise UserError("nothing to train on: give --data with labels, or --parallel SOURCES REFERENCES")
     if hypotheses is not None and not texts:
         raise UserError("--hypotheses needs --parallel SOURCES REFERENCES")
     usual: tuple[LabelSource, ...] = (*(("human",) if rated else ()), *_usual(texts, hypotheses))
-    made: list[Rated] = []
+    rows: list[Rated] = []
     for source in sorted(set(settings.labels or usual), key=LABEL_SOURCES.index):
         if source == "human":
             if not rated:
                 raise UserError("--labels human needs --data with tags, spans or scores")
-            made += rated
+            rows += rated
         elif source == "alignment":
-            made += align([*rated, *(texts if hypotheses is not None else ())])
+            rows += align([*rated, *(texts if hypotheses is not None else ())])
         else:
-            made += perturb_rows([*rated, *texts], settings)
-    return made
+            rows += perturb_rows([*rated, *texts], settings)
+    return rows
 
 
 def _sort_rows(rows: Iterable[Rated]) -> list[Rated]:
@@ -321,18 +325,18 @@ class _Job:
             weights = trainer.train(self.split.trained, self.split.tuning, work / "state.safetensors")
             predicted = trainer.predict(self.split.tuning)
         card = self._card(targets, predicted)
-        made = work / "model"
-        digest = self._write_model(made, network, weights, fixed, card)
-        self.report(f"evaluating on {len(self._judged()):,} segments")
+        model = work / "model"
+        digest = self._write_model(model, network, weights, fixed, card)
+        self.report(f"evaluating on {len(self._rows_to_judge()):,} segments")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnseenNotice)  # the card says which languages it is about
-            measures = judge(self._judged(), str(made))
-        kind = self._judged()[0].kind
+            measures = judge(self._rows_to_judge(), str(model))
+        kind = self._rows_to_judge()[0].kind
         result = TrainResult(
-            self.folder, digest, len(self.split.trained), len(self._judged()), kind, measures,
+            self.folder, digest, len(self.split.trained), len(self._rows_to_judge()), kind, measures,
             time.monotonic() - start, self.settings,
         )  # fmt: skip
-        self._finish(made, result)
+        self._finish(model, result)
         warn_controls(result)
         return result
 
@@ -404,10 +408,10 @@ class _Job:
         }
 
     def _write_model(
-        self, made: Path, network: Any, weights: Mapping[str, NDArray[Any]], fixed: Mapping[str, NDArray[Any]],  # noqa: ANN401
+        self, model: Path, network: Any, weights: Mapping[str, NDArray[Any]], fixed: Mapping[str, NDArray[Any]],  # noqa: ANN401
         card: Mapping[str, Any],
     ) -> str:  # fmt: skip
-        made.mkdir(exist_ok=True)
+        model.mkdir(exist_ok=True)
         arrays: dict[str, NDArray[np.generic]] = {
             f"network0.{name}": values for name, values in weights.items() if not name.startswith("encoder.")
         }
@@ -417,22 +421,22 @@ class _Job:
         else:
             tokenizer = package("transformers", "whyscore train").AutoTokenizer
             with quiet():
-                network.encoder.save_pretrained(made / ENCODER)
-                tokenizer.from_pretrained(_home(self.settings.encoder)).save_pretrained(made / ENCODER)
+                network.encoder.save_pretrained(model / ENCODER)
+                tokenizer.from_pretrained(_home(self.settings.encoder)).save_pretrained(model / ENCODER)
             card = {**card, "encoder_digest": digest_of({n: v for n, v in weights.items() if n.startswith("encoder.")})}
         arrays["card"] = np.frombuffer(json.dumps(card, sort_keys=True).encode(), dtype=np.uint8)
         digest = digest_of(arrays)
-        write_tensors(made / WEIGHTS, arrays, {"format": str(FORMAT), "digest": digest})
+        write_tensors(model / WEIGHTS, arrays, {"format": str(FORMAT), "digest": digest})
         return digest
 
-    def _judged(self) -> list[Rated]:
+    def _rows_to_judge(self) -> list[Rated]:
         """The segments of the card: those named for it, else held-out ones of the most trusted kind."""
         if self.test:
             return list(self.test)
         rows = [self.cuts[k].row for k in self.split.judged.tolist()]
-        return [row for row in rows if row.kind == min((one.kind for one in rows), key=KINDS.index)]
+        return [row for row in rows if row.kind == min((rated.kind for rated in rows), key=KINDS.index)]
 
-    def _finish(self, made: Path, result: TrainResult) -> None:
+    def _finish(self, model: Path, result: TrainResult) -> None:
         """Write settings and card, then put the model in its place."""
         facts = {
             "format": FORMAT, "whyscore": __version__, "digest": result.digest, "data": self.data_digest,
@@ -443,7 +447,7 @@ class _Job:
         write_lines(self.folder / SETTINGS, [json.dumps(facts, ensure_ascii=False, indent=2) + "\n"])
         write_lines(self.folder / CARD, card_lines(result, facts))
         # The weights come last: a folder that has them is finished.
-        for part in sorted(made.iterdir(), key=lambda part: part.name == WEIGHTS):
+        for part in sorted(model.iterdir(), key=lambda part: part.name == WEIGHTS):
             place = self.folder / part.name
             if place.is_dir():  # of a process that was killed here
                 shutil.rmtree(place)
@@ -483,20 +487,20 @@ def fit_platt(rows: Sequence[tuple[NDArray[np.float32], NDArray[np.float32]]]) -
     if not len(labels) or labels.min() == labels.max():
         return [1.0, 0.0]
     design = np.stack([logits, np.ones(len(logits))], axis=1)
-    found = np.array([1.0, 0.0])
+    coefficients = np.array([1.0, 0.0])
     for _ in range(20):
-        probability = 1 / (1 + np.exp(-np.clip(design @ found, -30, 30)))
-        slope = design.T @ (probability - labels) + 1e-3 * found
+        probability = 1 / (1 + np.exp(-np.clip(design @ coefficients, -30, 30)))
+        slope = design.T @ (probability - labels) + 1e-3 * coefficients
         curvature = (design * (probability * (1 - probability))[:, None]).T @ design + 1e-3 * np.eye(2)
         step = np.linalg.solve(curvature, slope)
-        found = found - step
-    return [float(number) for number in found]
+        coefficients = coefficients - step
+    return [float(number) for number in coefficients]
 
 
 def judge(rows: Sequence[Rated], model: str) -> dict[str, dict[str, Measured]]:
     """Return what a model, the controls, `evidence` and the shipped `qe` reach on labelled segments."""
-    own = {"this model": _judge(rows, "this model", as_metric(f"qe(model={model!r})"))}
-    return own | {name: judge_baseline(tuple(rows), name) for name in (*CONTROLS, "evidence", "qe")}
+    measures = {"this model": _judge(rows, "this model", as_metric(f"qe(model={model!r})"))}
+    return measures | {name: judge_baseline(tuple(rows), name) for name in (*CONTROLS, "evidence", "qe")}
 
 
 @lru_cache(maxsize=16)
@@ -515,30 +519,30 @@ def _judge(rows: Sequence[Rated], name: str, metric: Any) -> dict[str, Measured]
         ("source words", SOURCE, lambda row: row.source_words),
     )
     for measure, place, labels_of in sides:
-        chosen = [k for k, row in enumerate(rows) if labels_of(row) is not None]
-        own = [segments[k] for k in chosen]
-        words = [white_space(segment.text(place)) for segment in own]
+        indices = [k for k, row in enumerate(rows) if labels_of(row) is not None]
+        subset = [segments[k] for k in indices]
+        words = [white_space(segment.text(place)) for segment in subset]
         labels = [
-            label_spans(np.array(one.spans).reshape(-1, 2), labels_of(rows[k])) >= WRONG
-            for one, k in zip(words, chosen, strict=True)
+            label_spans(np.array(tokens.spans).reshape(-1, 2), labels_of(rows[k])) >= WRONG
+            for tokens, k in zip(words, indices, strict=True)
         ]
-        found = word_errors(name, metric, own, place, words) if chosen else None
-        if found is not None:
-            values = agree(Ragged.of([label.astype(np.float64) for label in labels]), Ragged.of(found)).auc
+        errors = word_errors(name, metric, subset, place, words) if indices else None
+        if errors is not None:
+            values = agree(Ragged.of([label.astype(np.float64) for label in labels]), Ragged.of(errors)).auc
             (estimate,) = mean_estimates(values[~np.isnan(values)][None], draws=_DRAWS)
             low, high = (np.nan if bound is None else bound for bound in (estimate.low, estimate.high))
             measures[measure] = Measured(estimate.value, low, high)
     scored = [k for k, row in enumerate(rows) if row.score is not None]
     if len(scored) > 2:  # noqa: PLR2004 - a correlation needs three
         human = np.array([rows[k].score for k in scored], dtype=np.float64)
-        own = [segments[k] for k in scored]
+        subset = [segments[k] for k in scored]
         if metric is None:
-            words = [white_space(segment.hypothesis) for segment in own]
+            words = [white_space(segment.hypothesis) for segment in subset]
             scores = np.array(
-                [-word_error.mean() for word_error in word_errors(name, metric, own, HYPOTHESIS, words) or ()]
+                [-word_error.mean() for word_error in word_errors(name, metric, subset, HYPOTHESIS, words) or ()]
             )
         else:
-            scores = np.asarray(metric.score(own), dtype=np.float64)
+            scores = np.asarray(metric.score(subset), dtype=np.float64)
         measures["sentences"] = correlate(human, scores)
     return measures
 
@@ -552,9 +556,9 @@ def word_errors(
 ) -> list[FloatVector] | None:
     """Return how wrong each word is by a control, `evidence` or a metric; None where it does not judge that side."""
     if name == "length":
-        return [np.array([len(word) for word in own], dtype=np.float64) for own in words]
+        return [np.array([len(word) for word in tokens], dtype=np.float64) for tokens in words]
     if name == "surprisal":
-        return [piece_surprisal(own) for own in words]
+        return [piece_surprisal(tokens) for tokens in words]
     if name == "evidence":
         return error_evidence(segments, place.side, words, Setting())
     try:
@@ -570,8 +574,8 @@ def correlate(human: FloatVector, scores: FloatVector) -> Measured:
     def pearson(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
         left, right = left - left.mean(-1, keepdims=True), right - right.mean(-1, keepdims=True)
         with np.errstate(invalid="ignore", divide="ignore"):
-            found: NDArray[np.float64] = (left * right).sum(-1) / np.sqrt((left**2).sum(-1) * (right**2).sum(-1))
-        return found
+            coefficients: NDArray[np.float64] = (left * right).sum(-1) / np.sqrt((left**2).sum(-1) * (right**2).sum(-1))
+        return coefficients
 
     low, high = np.nanpercentile(pearson(human[draws], scores[draws]), [2.5, 97.5])
     return Measured(float(pearson(human, scores)), float(low), float(high))
@@ -579,14 +583,15 @@ def correlate(human: FloatVector, scores: FloatVector) -> Measured:
 
 def warn_controls(result: TrainResult) -> None:
     """Say where the model does not beat word length and surprisal."""
-    own = result.measures["this model"]
-    for measure, found in own.items():
+    measures = result.measures["this model"]
+    for measure, estimate in measures.items():
         best = max(CONTROLS, key=lambda name: result.measures[name][measure].value)
         other = result.measures[best][measure].value
-        if not found.low > other:
+        if not estimate.low > other:
             warnings.warn(
-                f"{measure}: the model reaches {found.value:.3f} [{found.low:.3f}, {found.high:.3f}] on held-out data, "
-                f"not reliably above the control {best} ({other:.3f}). It needs more data before it is of use there",
+                f"{measure}: the model reaches {estimate.value:.3f} [{estimate.low:.3f}, {estimate.high:.3f}] on "
+                f"held-out data, not reliably above the control {best} ({other:.3f}). It needs more data before it is "
+                "of use there",
                 TrainNotice,
                 stacklevel=3,
             )
