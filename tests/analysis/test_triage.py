@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tests.support.cli import Run
 
-from whyscore.analysis.metaeval.scores import scored_by_language
+from whyscore.analysis.metaeval.scores import score_by_language
 from whyscore.analysis.triage import error_free, triage
 from whyscore.data.formats.xliff import read_xliff, with_states
 from whyscore.data.reading import read
@@ -109,7 +109,7 @@ def ted(folder: Path) -> Iterator[Dataset]:
 @pytest.mark.slow
 def test_on_ted_talks_the_precision_asked_for_is_reached_on_other_documents(shared: Path) -> None:
     tuning, others = ted(shared)
-    scores = [scored_by_language(data, "chrf") for data in (tuning, others)]
+    scores = [score_by_language(data, "chrf") for data in (tuning, others)]
     for precision in (0.6, 0.65, 0.7):
         result = triage(others, scores[1], tuning, scores[0], metric="chrf", precision=precision, draws=200)
         accepted = [one.entry for one in result.decisions if not one.review]

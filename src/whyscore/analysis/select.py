@@ -28,7 +28,7 @@ from typing import ClassVar, Literal, NamedTuple, get_args
 import numpy as np
 
 from whyscore.analysis.common import MetricLike, requested_name
-from whyscore.analysis.metaeval.scores import scored_by_language
+from whyscore.analysis.metaeval.scores import score_by_language
 from whyscore.errors import DataError, SpecError
 from whyscore.scoring.stack import LOCAL, Resources
 from whyscore.settings import Seeded, option, takes
@@ -171,7 +171,7 @@ def _diversity(dataset: Dataset, similarity: MetricLike, resources: Resources) -
         (name, Segment(a, references=(b,))) for name, output in outputs.items() for a, b in combinations(output, 2)
     ]
     entries = tuple(Entry(str(k), "pair", segment) for k, (_, segment) in enumerate(pairs))
-    values = scored_by_language(Dataset("pairs", entries, dataset.languages), similarity, resources)
+    values = score_by_language(Dataset("pairs", entries, dataset.languages), similarity, resources)
     place = {name: k for k, name in enumerate(dataset.ids)}
     owners = np.array([place[name] for name, _ in pairs])
     counts = np.bincount(owners, minlength=len(place))
@@ -210,7 +210,7 @@ def select(
     if settings.count > len(data.ids):
         raise DataError(f"{settings.count} segments were requested, {data.name} has {len(data.ids)}: ask for fewer")
     used = metrics if settings.method in SCORING else ()
-    scores = {requested_name(metric): scored_by_language(data, metric, resources) for metric in used}
+    scores = {requested_name(metric): score_by_language(data, metric, resources) for metric in used}
     values = selection_values(
         *(data, settings.method, scores), similarity=settings.similarity, seed=settings.seed, resources=resources
     )
@@ -254,7 +254,7 @@ def simulate_selection(
             f"{data.name} has {len(rated_ids)} segments that are rated for all systems, fewer than {settings.count}"
         )
     rated = data.matrix(data.human(human))
-    scores = {requested_name(metric): scored_by_language(data, metric, resources) for metric in metrics}
+    scores = {requested_name(metric): score_by_language(data, metric, resources) for metric in metrics}
     possible = [m for m in METHODS if m in ("random", "diversity") or len(scores) >= 1 + (m == "disagreement")]
 
     def order(method: Method, seed: int) -> list[int]:

@@ -12,7 +12,7 @@ from whyscore.analysis.metaeval.faithfulness import (
     _Curves,
     curve_masks,
     faithfulness,
-    measured,
+    measures_of,
     stability,
     summary,
     until_stable,
@@ -50,7 +50,7 @@ def test_the_right_order_has_the_smallest_deletion_area_of_all_orders() -> None:
 
     def deletion(order: Sequence[int]) -> float:
         kept = curve_masks(np.array(order)).astype(float) @ worth
-        return float(measured(_Curves(*kept.reshape(2, -1)), (0.2,))[list(MEASURES).index("deletion")])
+        return float(measures_of(_Curves(*kept.reshape(2, -1)), (0.2,))[list(MEASURES).index("deletion")])
 
     best = min(deletion(order) for order in permutations(range(len(words))))
     [found] = faithfulness(segments(TEXTS[:1]), Sum(), ["erasure"])

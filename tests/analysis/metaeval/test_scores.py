@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 import whyscore as ws
 from whyscore.analysis.metaeval.result import Metaevaluation
-from whyscore.analysis.metaeval.scores import metaevaluate_table, scored_by_language, sentinels, with_metrics
+from whyscore.analysis.metaeval.scores import metaevaluate_table, score_by_language, sentinels, with_metrics
 from whyscore.analysis.metaeval.settings import MetaevalScoresSettings
 from whyscore.analysis.metaeval.tables import (
     Roles,
@@ -572,7 +572,7 @@ def test_each_language_pair_of_the_data_is_scored_in_its_languages() -> None:
         Entry(str(k), "A", Segment(hypothesis, references=(reference,)), {"da": float(k)}, extra={"LP": pair})
         for k, (pair, (hypothesis, reference)) in enumerate(texts.items())
     ]
-    found = scored_by_language(Dataset("both", tuple(entries)), "mee(words=None)")
+    found = score_by_language(Dataset("both", tuple(entries)), "mee(words=None)")
     assert found.tolist() == pytest.approx([2 / 3, 2 / 3])  # a root match needs the stemmer of the language
-    assert scored_by_language(Dataset("one", tuple(entries[:1]), ("en", "ru")), "mee(words=None)").tolist() == [0.0]
-    assert scored_by_language(Dataset("both", tuple(entries)), "ter").tolist() == [-100.0, -100.0]
+    assert score_by_language(Dataset("one", tuple(entries[:1]), ("en", "ru")), "mee(words=None)").tolist() == [0.0]
+    assert score_by_language(Dataset("both", tuple(entries)), "ter").tolist() == [-100.0, -100.0]

@@ -88,29 +88,37 @@ def gold_of(dataset: Dataset, *, human: str | None = None) -> Gold:
 
 def annotators_of(dataset: Dataset) -> Annotators | None:
     """Return the annotations in a data set, if it has any."""
-    given = [_column(entry, ("annotations",)) for entry in dataset.entries]
-    if all(value is None for value in given):
+    columns = [_column(entry, ("annotations",)) for entry in dataset.entries]
+    if all(value is None for value in columns):
         return None
     tags_by_row: dict[tuple[str, str], dict[int, list[float]]] = {}
     scores: dict[str, dict[int, float]] = {}
-    for row, value in enumerate(given):
-        for one in value if isinstance(value, list) else []:
-            if not isinstance(one, Mapping) or "annotator" not in one or not {"tags", "score"} & set(one):
-                raise _error(dataset, row, f"an annotation is {one!r}, expected annotator, side and tags, or score")
-            own = scores.setdefault(str(one["annotator"]), {})
-            if "score" in one:
-                own[row] = _score(dataset, row, one["score"])
-            if "tags" in one:
-                side = _side(dataset, row, one.get("side", "target"))
+    for row, value in enumerate(columns):
+        for annotation in value if isinstance(value, list) else []:
+            if (
+                not isinstance(annotation, Mapping)
+                or "annotator" not in annotation
+                or not {"tags", "score"} & set(annotation)
+            ):
+                raise _error(
+                    dataset, row, f"an annotation is {annotation!r}, expected annotator, side and tags, or score"
+                )
+            annotator_scores = scores.setdefault(str(annotation["annotator"]), {})
+            if "score" in annotation:
+                annotator_scores[row] = _score(dataset, row, annotation["score"])
+            if "tags" in annotation:
+                side = _side(dataset, row, annotation.get("side", "target"))
                 words = SPLITTER.split(_text(dataset.entries[row], side) or "")
-                tags_by_row.setdefault((side, str(one["annotator"])), {})[row] = _row(dataset, row, one["tags"], words)
+                tags_by_row.setdefault((side, str(annotation["annotator"])), {})[row] = _row(
+                    dataset, row, annotation["tags"], words
+                )
     tags: dict[Judged, tuple[Ragged, ...]] = {}
     for side in SIDES:
         rows = [tags_by_row.get((side, name), {}) for name in scores]
         if any(rows):
-            tags[side] = tuple(Ragged.of([one.get(k, []) for k in range(len(dataset))]) for one in rows)
-    known = np.array([[own.get(k, np.nan) for k in range(len(dataset))] for own in scores.values()])
-    return Annotators(tuple(scores), tags, None if np.isnan(known).all() else known)
+            tags[side] = tuple(Ragged.of([row.get(k, []) for k in range(len(dataset))]) for row in rows)
+    matrix = np.array([[row.get(k, np.nan) for k in range(len(dataset))] for row in scores.values()])
+    return Annotators(tuple(scores), tags, None if np.isnan(matrix).all() else matrix)
 
 
 def _score(dataset: Dataset, row: int, value: object) -> float:
@@ -137,19 +145,19 @@ def _side(dataset: Dataset, row: int, name: object) -> Judged:
 def _tags(dataset: Dataset, side: Judged, words: Sequence[Words] | None) -> Ragged | None:
     if words is None:
         return None
-    given = [_column(entry, _COLUMNS[side]) for entry in dataset.entries]
+    columns = [_column(entry, _COLUMNS[side]) for entry in dataset.entries]
     rows: list[list[float]] = []
-    for row, (entry, value) in enumerate(zip(dataset.entries, given, strict=True)):
+    for row, (entry, value) in enumerate(zip(dataset.entries, columns, strict=True)):
         if value is not None:
             rows.append(_row(dataset, row, value, words[row]))
         elif entry.spans is not None:
             rows.append(_tags_from_spans(entry, side, words[row]))
-        elif all(one is None for one in given) and all(one.spans is None for one in dataset.entries):
+        elif all(column is None for column in columns) and all(entry.spans is None for entry in dataset.entries):
             return None
         else:
             raise _error(dataset, row, "has neither tags nor spans, but other segments have: leave it out")
     # Spans that never touch the source say nothing of it.
-    if all(value is None for value in given) and side == "source" and not any(map(any, rows)):
+    if all(value is None for value in columns) and side == "source" and not any(map(any, rows)):
         return None
     return Ragged.of(rows)
 
@@ -188,11 +196,11 @@ def _column(entry: Entry, names: Sequence[str]) -> object:
 
 
 def _human(dataset: Dataset, name: str | None) -> FloatVector | None:
-    known = dict.fromkeys(key for entry in dataset.entries for key in entry.human)
+    names = dict.fromkeys(key for entry in dataset.entries for key in entry.human)
     if name is None:
-        if not known:
+        if not names:
             return None
-        name = next(iter(known))
+        name = next(iter(names))
     values = dataset.human(name)
     return None if np.isnan(values).all() else values
 
@@ -214,10 +222,10 @@ def read_annotators(paths: Sequence[str | Path]) -> Annotators:
             raise DataError(f"annotator {name} has {len(gold)} sentences, {names[0]} has {len(golds[0])}: align them")
     sides: dict[Judged, tuple[Ragged, ...]] = {}
     for side in SIDES:
-        own = [gold.side(side) for gold in golds]
-        if any(own):
+        gold_sides = [gold.side(side) for gold in golds]
+        if any(gold_sides):
             nothing = Ragged.of([[]] * len(golds[0]))
-            sides[side] = tuple(nothing if one is None else one.tags for one in own)
+            sides[side] = tuple(nothing if gold_side is None else gold_side.tags for gold_side in gold_sides)
     missing = np.full(len(golds[0]), np.nan)
     scores = np.stack([missing if gold.sentence is None else gold.sentence for gold in golds])
     return Annotators(names, sides, None if np.isnan(scores).all() else scores)
@@ -237,10 +245,12 @@ def gold_by_majority(annotators: Annotators, gold: Gold | None = None, name: str
         raise DataError("the annotators tagged no target words: nothing to judge")
     sides: dict[Judged, GoldSide] = {}
     for side, tags in annotators.tags.items():
-        known = None if gold is None else gold.side(side)
-        sides[side] = GoldSide(majority(tags), name, None if known is None else known.words)
-        if known is not None and not np.array_equal(sides[side].tags.lengths, known.tags.lengths):
-            raise DataError(f"the annotators tagged other sentences or words than {known.file} has: align them first")
+        gold_side = None if gold is None else gold.side(side)
+        sides[side] = GoldSide(majority(tags), name, None if gold_side is None else gold_side.words)
+        if gold_side is not None and not np.array_equal(sides[side].tags.lengths, gold_side.tags.lengths):
+            raise DataError(
+                f"the annotators tagged other sentences or words than {gold_side.file} has: align them first"
+            )
     if gold is not None and len(gold) != len(sides["target"].tags):
         raise DataError(f"the annotators tagged {len(sides['target'].tags)} sentences, {gold.name} has {len(gold)}")
     scores = _mean_score(annotators)
@@ -272,20 +282,20 @@ def against_shares(annotators: Annotators, result: SystemResult) -> dict[Judged,
     """Return how well a system's scores follow the share of annotators who marked a word."""
     results: dict[Judged, ContinuousResult] = {}
     for side, tags in annotators.tags.items():
-        own = result.sides.get(side)
-        if own is None or own.scores is None:
+        side_result = result.sides.get(side)
+        if side_result is None or side_result.scores is None:
             continue
         gold = shares(tags)
-        if np.array_equal(gold.lengths, own.scores.lengths):
-            results[side] = _means(gold, own.scores)
+        if np.array_equal(gold.lengths, side_result.scores.lengths):
+            results[side] = _means(gold, side_result.scores)
     return results
 
 
 def _means(gold: Ragged, scores: Ragged) -> ContinuousResult:
     values = continuous(gold, scores)
-    known = [column[~np.isnan(column)] for column in values]
-    pearson, spearman, weighted = (float(column.mean()) if len(column) else float("nan") for column in known)
-    return ContinuousResult(pearson, spearman, weighted, len(known[-1]))
+    defined = [column[~np.isnan(column)] for column in values]
+    pearson, spearman, weighted = (float(column.mean()) if len(column) else float("nan") for column in defined)
+    return ContinuousResult(pearson, spearman, weighted, len(defined[-1]))
 
 
 def _ceiling(annotators: Annotators, gold: Gold, settings: MetaevalWordsSettings) -> tuple[SystemResult, ...]:
@@ -298,8 +308,8 @@ def _ceiling(annotators: Annotators, gold: Gold, settings: MetaevalWordsSettings
             others = [*tags[:k], *tags[k + 1 :]]
             against = majority(others) if len(others) > 1 else others[0]
             seen = (tags[k].lengths > 0) & (against.lengths > 0)
-            held = gold.side(side)
-            file = gold.name if held is None else held.file
+            gold_side = gold.side(side)
+            file = gold.name if gold_side is None else gold_side.file
             sides[side] = judge_side(GoldSide(against.select(seen), file), Scored(tags[k].select(seen), name), plain)
         ceiling.append(SystemResult(f"annotator {name}", sides, baseline=True))
     return tuple(ceiling)

@@ -200,39 +200,39 @@ class FaithfulnessResults(Result, list[FaithfulnessResult]):
         self.segments, self.budgets = segments, tuple(budgets)
 
     def header(self) -> Record:
-        signatures = {one.explainer: str(one.signature) for one in self}
+        signatures = {result.explainer: str(result.signature) for result in self}
         if isinstance(self.segments, Dataset):
             return header_of(self.kind, self.segments, signatures).object()
         return Header(self.kind, signatures, counts={"segments": len(self.segments)}).object()
 
     def records(self) -> Iterator[Record]:
-        for one in self:
-            stable = {} if one.stability is None else {"stability": one.stability.record()}
-            yield {"kind": "faithfulness", **one.record(), **stable}
+        for result in self:
+            stable = {} if result.stability is None else {"stability": result.stability.record()}
+            yield {"kind": "faithfulness", **result.record(), **stable}
 
     def document(self) -> object:
         return {"schema_version": 1, "kind": "faithfulness", "records": list(self.records())}
 
     def tables(self, *, long: bool = False) -> list[Table]:
         if not long:
-            return [gain_table("explainer", {one.explainer: one for one in self})]
+            return [gain_table("explainer", {result.explainer: result for result in self})]
         ends = ("raw", "normalised", "gain", "low", "high")
         columns = ["explainer", "n", "flat", "failed", *(f"{name}_{end}" for name in MEASURES for end in ends)]
         rows: list[tuple[Cell, ...]] = []
-        for one in self:
-            cells: list[Cell] = [one.explainer, one.n, one.flat, one.failed]
-            for measure in one.measures.values():
+        for result in self:
+            cells: list[Cell] = [result.explainer, result.n, result.flat, result.failed]
+            for measure in result.measures.values():
                 cells += [measure.raw, measure.normalised, measure.gain.value, measure.gain.low, measure.gain.high]
-            rows.append((*cells, *_stability_cells(one)))
-        stable = any(one.stability is not None for one in self)
+            rows.append((*cells, *_stability_cells(result)))
+        stable = any(result.stability is not None for result in self)
         return [Table((*columns, *(_STABILITY if stable else ())), tuple(rows))]
 
 
 _STABILITY = ("spearman", "top_word", "jaccard")
 
 
-def _stability_cells(one: FaithfulnessResult) -> tuple[Cell, ...]:
-    return () if one.stability is None else tuple(getattr(one.stability, name) for name in _STABILITY)
+def _stability_cells(result: FaithfulnessResult) -> tuple[Cell, ...]:
+    return () if result.stability is None else tuple(getattr(result.stability, name) for name in _STABILITY)
 
 
 def gain_table(first: str, results: Mapping[str, FaithfulnessResult]) -> Table:
@@ -263,7 +263,7 @@ def faithfulness(
     resources: Resources = LOCAL,
 ) -> FaithfulnessResults:
     """Return how faithful each explainer is to the metric, and how stable where `seeds` asks for it."""
-    shared: dict[str, Any] = {one.name: getattr(settings, one.name) for one in fields(ProbeSettings)}
+    shared: dict[str, Any] = {setting.name: getattr(settings, setting.name) for setting in fields(ProbeSettings)}
     shared |= {"resources": resources}
     budgets: list[RaisedBudget] = []
     if settings.until_stable is not None:
@@ -276,17 +276,17 @@ def faithfulness(
     plan = make_plan(base, "erasure", unit=settings.unit, masker=masker, seed=settings.seed)
     plan = Plan(orient(resources.prepare(base)), plan.explainer, masker, plan.splitter, settings.seed)
     # The masker is that of the curves: explainers keep their own.
-    chosen = {name: value for name, value in shared.items() if name != "masker"}
-    explained = [explain(segments, base, explainer, **chosen) for explainer in explainers]
+    options = {name: value for name, value in shared.items() if name != "masker"}
+    explained = [explain(segments, base, explainer, **options) for explainer in explainers]
     curves, failures = _score(
         plan, [segment.only(base.inputs) for segment in as_segments(segments)], explained, settings
     )
     results = []
-    for one, explanations, curve in zip(explainers, explained, curves, strict=True):
+    for explainer, explanations, curve in zip(explainers, explained, curves, strict=True):
         failed = explanations.failures | {k: failures[k] for k in sorted({e.index for e in explanations} & {*failures})}
-        result = _result(curve, _signature(one, plan, settings), settings, failed)
+        result = _result(curve, _signature(explainer, plan, settings), settings, failed)
         if settings.seeds is not None:
-            result = replace(result, stability=stability(segments, metric, one, seeds=settings.seeds, **shared))
+            result = replace(result, stability=stability(segments, metric, explainer, seeds=settings.seeds, **shared))
         results.append(result)
     return FaithfulnessResults(segments, results, budgets)
 
@@ -330,7 +330,7 @@ def _score(
 
     ONE score call. There is None where a probe failed, where there are no words, and for texts without explanation.
     """
-    explanations = [one for own in explained for one in own]
+    explanations = [explanation for explanation_set in explained for explanation in explanation_set]
     tasks = [
         Task(explanation.index, explanation.place, explanation.words, settings.seed) for explanation in explanations
     ]
@@ -350,14 +350,16 @@ def _score(
         curves.append(None if not n or np.isnan(answers).any() else [_Curves(*pair) for pair in both])
     of_explainer = iter(curves)
     parts = []
-    for own in explained:
-        places = {one.place for one in own}
-        lacking = sum(place in places for k in own.failures for place in segments[k].places(plan.metric.inputs))
-        parts.append([*islice(of_explainer, len(own)), *[None] * lacking])
+    for explanation_set in explained:
+        places = {explanation.place for explanation in explanation_set}
+        lacking = sum(
+            place in places for k in explanation_set.failures for place in segments[k].places(plan.metric.inputs)
+        )
+        parts.append([*islice(of_explainer, len(explanation_set)), *[None] * lacking])
     return parts, failed_segments(tasks, probes, failed)
 
 
-def measured(curves: _Curves, shares: Sequence[float]) -> FloatVector:
+def measures_of(curves: _Curves, shares: Sequence[float]) -> FloatVector:
     """Return the measures of one order, raw, in the order of `MEASURES`."""
     deletion, insertion = curves
     n = len(deletion) - 1
@@ -384,13 +386,13 @@ def _result(
     settings: FaithfulnessSettings,
     failures: Mapping[int, str],
 ) -> FaithfulnessResult:
-    kept = [curve for curve in curves if curve is not None]
-    tables = [np.stack([measured(one, settings.shares) for one in own]) for own in kept]
+    complete = [curve for curve in curves if curve is not None]
+    tables = [np.stack([measures_of(order, settings.shares) for order in orders]) for orders in complete]
     values = np.stack([table[0] for table in tables]) if tables else np.zeros((0, len(MEASURES)))
     chance = np.stack([table[1:].mean(axis=0) for table in tables]) if tables else values
     signs = np.array([-1.0 if measure in LOW_IS_GOOD else 1.0 for measure in MEASURES])
     gains = (values - chance) * signs
-    spread = np.array([own[0].deletion[0] - own[0].deletion[-1] for own in kept])
+    spread = np.array([orders[0].deletion[0] - orders[0].deletion[-1] for orders in complete])
     steep = np.abs(spread) > _FLAT
     scale = spread[steep][:, np.newaxis]
     raw = mean_estimates(gains.T, draws=settings.draws, seed=settings.seed)
@@ -401,9 +403,9 @@ def _result(
             measure: MeasureResult(_mean(values[:, k]), _mean((values[steep] / scale)[:, k]), normalised[k], raw[k])
             for k, measure in enumerate(MEASURES)
         },
-        n=len(kept),
+        n=len(complete),
         flat=int((~steep).sum()),
-        failed=len(curves) - len(kept),
+        failed=len(curves) - len(complete),
         signature=signature,
         values=values,
         failures=failures,
@@ -432,31 +434,34 @@ def stability(
     """Return how well an explainer agrees with itself under other seeds."""
     shared: dict[str, Any] = {"unit": settings.unit, "seed": settings.seed}
     languages = languages_of(segments)
-    base, chosen = with_languages(as_metric(metric), languages), explainer_with_languages(explainer, languages)
-    plan = make_plan(base, chosen, masker=settings.masker, repeat=settings.seeds, **shared)
+    base, explaining = with_languages(as_metric(metric), languages), explainer_with_languages(explainer, languages)
+    plan = make_plan(base, explaining, masker=settings.masker, repeat=settings.seeds, **shared)
     if isinstance(plan.explainer, Explainer):
         importances, failures = _repeats(plan, as_segments(segments), sides_of(settings.sides), resources)
     else:
         explained = explain(segments, base, explainer, sides=settings.sides, resources=resources, **shared)
-        places, failures = list(dict.fromkeys(one.place for one in explained)), explained.failures
-        known = {(one.index, one.place): np.tile(one.importance, (settings.seeds, 1)) for one in explained}
+        places, failures = list(dict.fromkeys(explanation.place for explanation in explained)), explained.failures
+        repeated = {
+            (explanation.index, explanation.place): np.tile(explanation.importance, (settings.seeds, 1))
+            for explanation in explained
+        }
         nothing = np.empty((settings.seeds, 0))
         texts = [(k, place) for k in range(len(as_segments(segments))) for place in places]
-        importances = [known.get(text, nothing) for text in texts if text in known or text[0] in failures]
+        importances = [repeated.get(text, nothing) for text in texts if text in repeated or text[0] in failures]
     return replace(summary(requested_name(explainer), importances), failures=failures)
 
 
 def summary(name: str, importances: Sequence[FloatMatrix]) -> StabilityResult:
     """Return the agreement of repeats: per text a matrix of seeds x words."""
-    kept = [one for one in importances if one.shape[1]]
-    rows = np.array([_agreement(one) for one in kept], dtype=np.float64).reshape(len(kept), 3)
-    known = rows[~np.isnan(rows[:, 0])]
+    nonempty = [repeats for repeats in importances if repeats.shape[1]]
+    rows = np.array([_agreement(repeats) for repeats in nonempty], dtype=np.float64).reshape(len(nonempty), 3)
+    defined = rows[~np.isnan(rows[:, 0])]
     return StabilityResult(
         name,
         seeds=len(importances[0]) if importances else 0,
         n=len(rows),
-        constant=len(rows) - len(known),
-        spearman=_mean(known[:, 0]),
+        constant=len(rows) - len(defined),
+        spearman=_mean(defined[:, 0]),
         top_word=_mean(rows[:, 1]),
         jaccard=_mean(rows[:, 2]),
         values=rows,
@@ -478,7 +483,7 @@ def until_stable(
     if not -1 <= mark <= 1:
         raise SpecError(f"the mark of stability is {mark}, expected -1 to 1")
     current = cast("Explainer", build(explainer, "explainer") if isinstance(explainer, str) else explainer)
-    shared = {one.name: getattr(settings, one.name) for one in fields(ProbeSettings)}
+    shared = {setting.name: getattr(settings, setting.name) for setting in fields(ProbeSettings)}
     for number in range(1, _MOST_ROUNDS + 1):
         agreement = stability(segments, metric, current, seeds=2, resources=resources, **shared).spearman
         reached = bool(np.isnan(agreement) or agreement >= mark)
@@ -510,11 +515,11 @@ def _repeats(
     importances: list[FloatMatrix] = []
     for window in windows(plan, tasks_of(plan, read, sides)):
         tasks = [task for task in window if task.segment not in failures]
-        known = dict(zip(tasks, gather_evidence(plan, read, tasks, whole, failures)[0], strict=True))
+        evidence = dict(zip(tasks, gather_evidence(plan, read, tasks, whole, failures)[0], strict=True))
         refuse_failures(metric, failures, len(read))
         for start in range(0, len(window), plan.repeat):
             repeats = [task for task in window[start : start + plan.repeat] if task.segment not in failures]
-            fits = [explainer.fit(known[task]).importance for task in repeats]
+            fits = [explainer.fit(evidence[task]).importance for task in repeats]
             importances.append(np.stack(fits) if fits else np.empty((plan.repeat, 0)))
     return importances, failures
 
@@ -534,9 +539,9 @@ def _agreement(repeats: FloatMatrix) -> tuple[float, float, float]:
     return correlation, sum(same) / len(same), sum(overlap) / len(overlap)
 
 
-def _spearman(one: FloatVector, other: FloatVector) -> float:
+def _spearman(first: FloatVector, second: FloatVector) -> float:
     # Equal importances agree exactly, whatever rounding says.
-    return 1.0 if np.array_equal(one, other) else float(spearman(one, other))
+    return 1.0 if np.array_equal(first, second) else float(spearman(first, second))
 
 
 def _mean(values: FloatVector) -> float:

@@ -135,7 +135,7 @@ class Metaevaluation(Result):
         return (agreement for group in self.groups for agreement in group.agreements)
 
     def __getitem__(self, metric: str) -> Agreement:
-        agreements = [one for one in self if one.metric == metric]
+        agreements = [agreement for agreement in self if agreement.metric == metric]
         if len(agreements) != 1:
             raise KeyError(metric)
         return agreements[0]
@@ -150,14 +150,14 @@ class Metaevaluation(Result):
         """What the numbers mean, in one line."""
         sizes = dict.fromkeys((group.systems, group.segments) for group in self.groups)
         extents = [f"{rows} rows" if n == 1 else f"{rows} systems x {n} segments" for rows, n in sizes]
-        line, chosen = f"{self.measure} with {self.human}, {' and '.join(extents)}", self.settings
-        if any(one.low is not None for one in self):
-            line += f"; in brackets the 95 % bootstrap interval over {_DRAWN[chosen.resample]}"
-        if chosen.compat:
-            line += f"; as {chosen.compat} has it"
+        line, used = f"{self.measure} with {self.human}, {' and '.join(extents)}", self.settings
+        if any(agreement.low is not None for agreement in self):
+            line += f"; in brackets the 95 % bootstrap interval over {_DRAWN[used.resample]}"
+        if used.compat:
+            line += f"; as {used.compat} has it"
         if self.method is None:
             return line
-        facts = f"one-sided, alpha {chosen.alpha:g}, seed {chosen.seed}{self._correction()}"
+        facts = f"one-sided, alpha {used.alpha:g}, seed {used.seed}{self._correction()}"
         return f"{line}; rank = cluster by {self.method} ({facts})"
 
     def _correction(self) -> str:
@@ -171,18 +171,18 @@ class Metaevaluation(Result):
         return Header(self.kind, name=Path(self.name).name, counts={"metrics": len(list(self))}).object()
 
     def records(self) -> Iterator[Record]:
-        return (one.record() for one in self)
+        return (agreement.record() for agreement in self)
 
     def document(self) -> object:
-        chosen = self.settings
+        used = self.settings
         facts: dict[str, object] = {
             "human": self.human,
             "measure": self.measure,
             "test": self.method,
-            "seed": chosen.seed,
+            "seed": used.seed,
         }
-        facts |= {"resample": chosen.resample, "compat": chosen.compat, "alpha": chosen.alpha}
-        facts |= {"correction": chosen.correction, "family": None if chosen.correction == "none" else chosen.family}
+        facts |= {"resample": used.resample, "compat": used.compat, "alpha": used.alpha}
+        facts |= {"correction": used.correction, "family": None if used.correction == "none" else used.family}
         facts |= {"notes": list(self.notes), "metrics": list(self.records())}
         facts |= {"uses": [use.record() for use in self.uses]} if self.uses else {}
         names, averages = self.averages
@@ -208,12 +208,10 @@ class Metaevaluation(Result):
             )
             for average in averages
         )
-        chosen = self.settings
+        used = self.settings
         title = "average over groups and tasks (equal weights)"
-        how = (
-            f"cluster: metrics that do not differ significantly (permutation test, one-sided, alpha {chosen.alpha:g}, "
-        )
-        how += f"{chosen.test_draws:,} draws, not corrected)"
+        how = f"cluster: metrics that do not differ significantly (permutation test, one-sided, alpha {used.alpha:g}, "
+        how += f"{used.test_draws:,} draws, not corrected)"
         columns = ("rank", "cluster", "metric", "average", *names)
         return [Table(columns, rows, best=frozenset(), notes=(how,), title=title)] if rows else []
 
@@ -225,41 +223,44 @@ class Metaevaluation(Result):
     def _agreements(self) -> Table:
         shown = {
             "group": any(group.group is not None for group in self.groups),
-            "given length": any(one.given_length is not None for one in self),
+            "given length": any(agreement.given_length is not None for agreement in self),
             "rank": self.method is not None,
         }
         names = ("group", "metric", self.measure, "given length", "rank", "n", "remarks")
         columns = tuple(name for name in names if shown.get(name, True))
         rows, bold = [], []
-        for number, one in enumerate(self):
+        for number, agreement in enumerate(self):
             cells: dict[str, Cell] = {
-                "group": one.group,
-                "metric": f"({one.metric})" if one.sentinel else one.metric,
-                self.measure: one.interval(self.decimals),
-                "given length": one.given_length,
-                "rank": one.rank,
-                "n": one.n_used,
-                "remarks": one.remarks(),
+                "group": agreement.group,
+                "metric": f"({agreement.metric})" if agreement.sentinel else agreement.metric,
+                self.measure: agreement.interval(self.decimals),
+                "given length": agreement.given_length,
+                "rank": agreement.rank,
+                "n": agreement.n_used,
+                "remarks": agreement.remarks(),
             }
             rows.append(tuple(cells[name] for name in columns))
-            if one.rank == 1 if self.method else self._leads(one):
+            if agreement.rank == 1 if self.method else self._leads(agreement):
                 bold.append((number, self.measure))
         alike = ("no two metrics differ significantly",) if self.tests and not self.significant else ()
         return Table(columns, tuple(rows), {self.measure: True}, frozenset(bold), (self.how, *alike, *self.notes))
 
-    def _leads(self, one: Agreement) -> bool:
-        rivals = [other.value for other in self if other.group == one.group and not other.sentinel]
-        known = [value for value in rivals if not math.isnan(value)]
-        return not one.sentinel and len(known) > 1 and one.value == max(known)
+    def _leads(self, agreement: Agreement) -> bool:
+        rivals = [other.value for other in self if other.group == agreement.group and not other.sentinel]
+        defined = [value for value in rivals if not math.isnan(value)]
+        return not agreement.sentinel and len(defined) > 1 and agreement.value == max(defined)
 
     def _tests(self) -> Table:
         columns = {"group": "group", "first": "metric", "second": "better than", "delta": "difference", "adjusted": "p"}
-        rows = [asdict(one) for one in self.significant]
+        rows = [asdict(test) for test in self.significant]
         note = f"{len(rows)} of {len(self.tests)} pairs differ significantly: {self.tests[0].method}"
         return Table.of(rows, columns, ("group",), notes=(note,), decimals=_P_DECIMALS)
 
     def __str__(self) -> str:
-        return "\n".join(" ".join(filter(None, (one.group, one.metric, one.interval(), one.remarks()))) for one in self)
+        return "\n".join(
+            " ".join(filter(None, (agreement.group, agreement.metric, agreement.interval(), agreement.remarks())))
+            for agreement in self
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -311,8 +312,8 @@ class SideResult:
     def mean(self, name: str) -> float:
         """Return the mean of a column of the values over the judged sentences; NaN where there is none."""
         values: FloatVector = getattr(self.values, name)
-        known = values[~np.isnan(values)].tolist()
-        return math.fsum(known) / len(known) if self.n_eval and known else float("nan")
+        defined = values[~np.isnan(values)].tolist()
+        return math.fsum(defined) / len(defined) if self.n_eval and defined else float("nan")
 
     def record(self, *, tie_interval: bool = False) -> dict[str, object]:
         """Return the means with their intervals, and what was left out."""
@@ -324,8 +325,8 @@ class SideResult:
         record |= {name: self.mean(name) for name in (*MEASURES, "recall_at_k_legacy")}
         if tie_interval:
             record["tie_interval"] = [self.mean("recall_at_k_low"), self.mean("recall_at_k_high")]
-        known = {name: estimate for name, estimate in self.estimates.items() if estimate.low is not None}
-        record["interval"] = {name: [one.low, one.high] for name, one in known.items()}
+        intervals = {name: estimate for name, estimate in self.estimates.items() if estimate.low is not None}
+        record["interval"] = {name: [estimate.low, estimate.high] for name, estimate in intervals.items()}
         if not self.n_eval:
             record["reason"] = next((reason for reason in ("no_error", "all_error") if self.dropped[reason]), "empty")
         return record
@@ -400,11 +401,11 @@ class SystemResult:
 
     def record(self, *, tie_interval: bool = False) -> dict[str, object]:
         """Return all that is known, with the keys of the published result."""
-        sides = {side: own and own.record(tie_interval=tie_interval) for side, own in self.sides.items()}
+        sides = {side: result and result.record(tie_interval=tie_interval) for side, result in self.sides.items()}
         record: dict[str, object] = {"system": self.system, "baseline": self.baseline, "sides": sides}
         record |= {"sentence": self.sentence and self.sentence.record(), "warnings": list(self.warnings)}
         record |= {"findings": [finding.record() for finding in self.findings]} if self.findings else {}
-        missing = {side: "not submitted" for side, own in self.sides.items() if own is None}
+        missing = {side: "not submitted" for side, result in self.sides.items() if result is None}
         record |= {"reasons": missing} if missing else {}
         if self.decisions is not None:
             record["decisions"] = {side: decision.record() for side, decision in self.decisions.items()}
@@ -419,12 +420,12 @@ class SystemResult:
     def cells(self, side: Judged) -> dict[str, Cell]:
         """Return the numbers of one side by column, those of the sentences beside the target."""
         cells: dict[str, Cell] = {"system": self.system, "side": side}
-        own, decision = self.sides[side], (self.decisions or {}).get(side)
-        if own is not None:
-            cells |= {"n": own.n, "n_eval": own.n_eval, "ties": own.ties}
-            cells |= {shown: own.mean(name) for name, shown in _SHOWN.items()}
-            cells |= {name: own.mean(name) for name in (*MEASURES, "recall_at_k_legacy")}
-            for name, estimate in own.estimates.items():
+        result, decision = self.sides[side], (self.decisions or {}).get(side)
+        if result is not None:
+            cells |= {"n": result.n, "n_eval": result.n_eval, "ties": result.ties}
+            cells |= {shown: result.mean(name) for name, shown in _SHOWN.items()}
+            cells |= {name: result.mean(name) for name in (*MEASURES, "recall_at_k_legacy")}
+            for name, estimate in result.estimates.items():
                 cells |= {f"{name}_low": estimate.low, f"{name}_high": estimate.high}
         if self.sentence is not None and side == "target":
             cells |= {"pearson": self.sentence.pearson, "spearman": self.sentence.spearman}
@@ -523,13 +524,17 @@ class AnnotatorAgreement:
             for side in self.pairs
         }
         pairs = {
-            side: [{"annotators": list(names)} | pair._asdict() for names, pair in own.items()]
-            for side, own in self.pairs.items()
+            side: [{"annotators": list(names)} | pair._asdict() for names, pair in agreements.items()]
+            for side, agreements in self.pairs.items()
         }
         record: dict[str, object] = {"annotators": list(self.names), "agreement": kappas, "pairs": pairs}
         for side, key in (("target", "ceiling"), ("source", "ceiling_source")):
-            judged = {one.system: own.record() for one in self.ceiling if (own := one.sides.get(side))}  # type: ignore[call-overload]
-            record |= {key: judged} if judged or side == "target" else {}
+            results = {
+                annotator.system: result.record()
+                for annotator in self.ceiling
+                if (result := annotator.sides.get(side))  # type: ignore[call-overload]
+            }
+            record |= {key: results} if results or side == "target" else {}
         if self.scores:
             by_pair = [{"annotators": list(names), "pearson": value} for names, value in self.scores.items()]
             record["scores"] = {"pearson": self.pearson, "pairs": by_pair}
@@ -537,8 +542,8 @@ class AnnotatorAgreement:
 
 
 def _mean_known(values: Sequence[float]) -> float:
-    known = [value for value in values if not np.isnan(value)]
-    return sum(known) / len(known) if known else float("nan")
+    defined = [value for value in values if not np.isnan(value)]
+    return sum(defined) / len(defined) if defined else float("nan")
 
 
 _SHOWN: dict[Measure, str] = {"auc": "AUC", "ap": "AP", "recall_at_k": "R@K"}
@@ -566,7 +571,9 @@ class WordsResult(Result):
         """What a reader of the numbers should know."""
         warnings = [f"{system.system}: {warning}" for system in self.systems for warning in system.warnings]
         warnings += [str(finding) for system in self.systems for finding in system.findings]
-        return warnings + [f"{side}: {warning}" for side, own in self.ranking.items() for warning in own.warnings]
+        return warnings + [
+            f"{side}: {warning}" for side, ranking in self.ranking.items() for warning in ranking.warnings
+        ]
 
     def header(self) -> Record:
         counts = {"segments": len(self.gold), "systems": len(self.systems)}
@@ -589,7 +596,7 @@ class WordsResult(Result):
     def _blocks(self) -> dict[str, object]:
         blocks: dict[str, object] = {}
         if self.ranking:
-            blocks["ranking"] = {side: own.record() for side, own in self.ranking.items()}
+            blocks["ranking"] = {side: ranking.record() for side, ranking in self.ranking.items()}
         return blocks | ({} if self.annotators is None else {"annotators": self.annotators.record()})
 
     def segments(self) -> "WordSegments":
@@ -601,7 +608,7 @@ class WordsResult(Result):
             return [self._sides(long=True)]
         faithful = {system.system: system.faithfulness for system in self.systems if system.faithfulness is not None}
         gains = [gain_table("system", faithful)] if faithful else []
-        return [self._sides(long=False), *gains, *(own.table(side) for side, own in self.ranking.items())]
+        return [self._sides(long=False), *gains, *(ranking.table(side) for side, ranking in self.ranking.items())]
 
     def _sides(self, *, long: bool) -> Table:
         """Return systems x sides with their numbers; annotators, as the ceiling, stand above the systems."""
@@ -615,12 +622,12 @@ class WordsResult(Result):
         columns += ["stability"] if any(system.stability is not None for system in self.systems) else []
         rows: list[tuple[Cell, ...]] = []
         best: set[tuple[int, str]] = set()
-        for one in (*(() if self.annotators is None else self.annotators.ceiling), *self.systems):
-            for side in one.sides:
-                cells = one.cells(side)
+        for system in (*(() if self.annotators is None else self.annotators.ceiling), *self.systems):
+            for side in system.sides:
+                cells = system.cells(side)
                 if side in self.ranking and not long:
                     groups = self.ranking[side].best
-                    best |= {(len(rows), _SHOWN[name]) for name in groups if one.system in groups[name]}
+                    best |= {(len(rows), _SHOWN[name]) for name in groups if system.system in groups[name]}
                 rows.append(tuple(cells.get(column) for column in columns))
         directed = dict.fromkeys((*names, *(("mcc",) if decided else ())), True)
         return Table(tuple(columns), tuple(rows), directed, frozenset(best), () if long else tuple(self._notes()))
@@ -631,10 +638,10 @@ class WordsResult(Result):
             yield f"baselines: {', '.join(baselines)}"
         yield from () if self.annotators is None else self.annotators.notes()
         for side in dict.fromkeys(side for system in self.systems for side in system.sides):
-            own = next((own for system in self.systems if (own := system.sides.get(side)) is not None), None)
-            if own is not None:
-                left = ", ".join(f"{count} {reason}" for reason, count in own.dropped.items() if count)
-                yield f"{side}: {own.n_eval} of {own.n} sentences judged; left out: {left or 'none'}"
+            result = next((result for system in self.systems if (result := system.sides.get(side)) is not None), None)
+            if result is not None:
+                left = ", ".join(f"{count} {reason}" for reason, count in result.dropped.items() if count)
+                yield f"{side}: {result.n_eval} of {result.n} sentences judged; left out: {left or 'none'}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -650,10 +657,10 @@ class WordSegments(Result):
     def records(self) -> Iterator[Record]:
         names = self.whole.gold.names()
         for system in self.whole.systems:
-            for side, own in system.sides.items():
-                if own is not None:
+            for side, result in system.sides.items():
+                if result is not None:
                     facts = {"system": system.system, "side": side}
-                    yield from ({"id": name, **facts, **own.segment(k)} for k, name in enumerate(names))
+                    yield from ({"id": name, **facts, **result.segment(k)} for k, name in enumerate(names))
 
     def document(self) -> object:
         return {"schema_version": 1, "kind": "words", "records": list(self.records())}

@@ -88,10 +88,10 @@ def run_pair_tests(
     method = method_of(measure, settings)
     tests = []
     for first, second in combinations(metrics, 2):
-        one = _pair(metrics[first], metrics[second], human, measure, settings)
-        better = one.delta >= 0 or math.isnan(one.delta)
-        names, p = ((first, second), one.first) if better else ((second, first), one.second)
-        tests.append(MetricTest(*names, abs(one.delta), p, p, method, one.exact, reason=one.reason))
+        test = _pair(metrics[first], metrics[second], human, measure, settings)
+        better = test.delta >= 0 or math.isnan(test.delta)
+        names, p = ((first, second), test.first) if better else ((second, first), test.second)
+        tests.append(MetricTest(*names, abs(test.delta), p, p, method, test.exact, reason=test.reason))
     return tuple(tests)
 
 
@@ -108,10 +108,10 @@ def correct_families(
 
 
 def _correct(tests: Sequence[MetricTest], settings: MetaevalScoresSettings) -> tuple[MetricTest, ...]:
-    found = correct_p(settings.correction, [test.p for test in tests], settings.alpha, family=settings.family)
+    corrected = correct_p(settings.correction, [test.p for test in tests], settings.alpha, family=settings.family)
     return tuple(
-        replace(test, adjusted=adjusted, family_size=found.n)
-        for test, adjusted in zip(tests, found.adjusted, strict=True)
+        replace(test, adjusted=adjusted, family_size=corrected.n)
+        for test, adjusted in zip(tests, corrected.adjusted, strict=True)
     )
 
 
@@ -152,11 +152,11 @@ def method_of(measure: Measure, settings: MetaevalScoresSettings) -> str:
 def _pair(x: FloatMatrix, y: FloatMatrix, z: FloatMatrix, measure: Measure, settings: MetaevalScoresSettings) -> _Both:
     coefficient = "acc_23" if measure.name == "pairwise_accuracy" else measure.name
     if settings.test == "williams":
-        one, other = (
+        greater, less = (
             williams(*pair, z, coefficient, alternative="greater", missing=settings.missing, compat=settings.compat)
             for pair in ((x, y), (y, x))
         )
-        return _Both(one.delta, one.p, other.p, exact=False, reason=one.reason)
+        return _Both(greater.delta, greater.p, less.p, exact=False, reason=greater.reason)
     if settings.test == "bootstrap":
         drawn = bootstrap(
             *(x, z, measure.level, measure.name), against=y, resample=settings.resample, n=settings.test_draws,
@@ -189,9 +189,9 @@ def _one_sided(test: PermutationTest, alternative: Literal["greater", "less"]) -
     """Return the p-value of one direction, from the same swaps."""
     if test.samples is None:
         return math.nan
-    known = _drop_nan(test.samples)
-    extreme = int(at_least(known, test.delta, alternative).sum())
-    return extreme / len(known) if test.exact or test.compat else (extreme + 1) / (len(known) + 1)
+    samples = _drop_nan(test.samples)
+    extreme = int(at_least(samples, test.delta, alternative).sum())
+    return extreme / len(samples) if test.exact or test.compat else (extreme + 1) / (len(samples) + 1)
 
 
 def _drop_nan(samples: FloatVector | None) -> FloatVector:
@@ -228,10 +228,10 @@ def ties_of(matrix: FloatMatrix) -> Ties:
     >>> ties_of(np.array([[1.0, 1.0], [2.0, np.nan]]))
     Ties(scores=3, distinct=2, pairs=0.3333333333333333)
     """
-    known = matrix[~np.isnan(matrix)]
-    counts = np.unique(known, return_counts=True)[1].astype(np.float64)
-    all_pairs = known.size * (known.size - 1)
-    return Ties(known.size, len(counts), float(counts @ (counts - 1)) / all_pairs if all_pairs else 0.0)
+    scores = matrix[~np.isnan(matrix)]
+    counts = np.unique(scores, return_counts=True)[1].astype(np.float64)
+    all_pairs = scores.size * (scores.size - 1)
+    return Ties(scores.size, len(counts), float(counts @ (counts - 1)) / all_pairs if all_pairs else 0.0)
 
 
 _PARTIAL = ("pearson", "spearman")
@@ -239,26 +239,26 @@ _FISHER = ("pearson", "spearman", "kendall_b")
 _LEVEL = 0.95
 
 
-def agreement_of(one: MatrixSet, name: str, measure: Measure, settings: MetaevalScoresSettings) -> Agreement:
+def agreement_of(matrices: MatrixSet, name: str, measure: Measure, settings: MetaevalScoresSettings) -> Agreement:
     """Return how well a metric, or a sentinel, agrees with people."""
-    matrix = one.metrics[name] if name in one.metrics else one.sentinels[name]
+    matrix = matrices.metrics[name] if name in matrices.metrics else matrices.sentinels[name]
     fine = Fine(settings.undefined, settings.tie_tolerance, settings.epsilon, settings.compat == "mtme")
-    measured, facts = agree(matrix, one.human, measure, missing=settings.missing, seed=settings.seed, fine=fine)
-    drawn = _interval(matrix, one.human, measure, settings) if not math.isnan(measured.value) else None
+    measured, facts = agree(matrix, matrices.human, measure, missing=settings.missing, seed=settings.seed, fine=fine)
+    drawn = _interval(matrix, matrices.human, measure, settings) if not math.isnan(measured.value) else None
     low, high = (drawn.low, drawn.high) if drawn else (None, None)
     one_vector = measure.name in _FISHER and measure.level in ("system", "global")
     check = fisher(measured.value, measured.n_used, measure.name) if one_vector else None
     return Agreement(
         *(measured.value, low, high, _LEVEL, measured.n, measured.reason or (drawn.reason if drawn else None), name),
-        *(measured.name, one.group, measured.n_used),
+        *(measured.name, matrices.group, measured.n_used),
         dropped=measured.dropped.cells,
         below_chance=high is not None and measure.chance is not None and high < measure.chance,
         epsilon=facts.get("epsilon"),
         at_zero=facts.get("at_zero"),
-        held_out=acc_eq_held_out(matrix, one.human, measure.level, missing=settings.missing).value
+        held_out=acc_eq_held_out(matrix, matrices.human, measure.level, missing=settings.missing).value
         if settings.held_out
         else None,
-        given_length=_given_length(one, matrix, measure) if settings.given_length else None,
+        given_length=_correlate_given_length(matrices, matrix, measure) if settings.given_length else None,
         distinct=ties_of(matrix).distinct,
         fisher_low=check.low if check else None,
         fisher_high=check.high if check else None,
@@ -282,11 +282,11 @@ def _interval(
     ).estimate
 
 
-def _given_length(one: MatrixSet, matrix: FloatMatrix, measure: Measure) -> float | None:
+def _correlate_given_length(matrices: MatrixSet, matrix: FloatMatrix, measure: Measure) -> float | None:
     """Return the correlation given length, for the levels that compare one vector."""
-    if measure.name not in _PARTIAL or measure.level not in ("system", "global") or LENGTH not in one.sentinels:
+    if measure.name not in _PARTIAL or measure.level not in ("system", "global") or LENGTH not in matrices.sentinels:
         return None
-    vectors = (matrix, one.human, one.sentinels[LENGTH])
+    vectors = (matrix, matrices.human, matrices.sentinels[LENGTH])
     sides = [row_means(side) if measure.level == "system" else side.ravel() for side in vectors]
     return partial_correlation(sides[0], sides[1], sides[2], measure.name)
 
@@ -344,21 +344,21 @@ def metaevaluate(
         named = {requested_name(metric): metric for metric in scores}
     else:
         named, settings = {_ONE: scores}, replace(settings, with_sentinels=False)
-    vectors = {name: _vector(dataset, name, one, resources) for name, one in named.items()}
+    vectors = {name: _vector(dataset, name, value, resources) for name, value in named.items()}
     result = metaevaluate_table(
         dataset_table(dataset, human).with_scores(**vectors), human, list(named), settings=settings
     )
     return result if isinstance(scores, Mapping | list) else result[_ONE]
 
 
-def _vector(dataset: Dataset, name: str, given: Given, resources: Resources) -> FloatVector:
+def _vector(dataset: Dataset, name: str, requested: Given, resources: Resources) -> FloatVector:
     """Return one number per entry, higher is better."""
-    if isinstance(given, str | Metric) or callable(given):
-        return scored_by_language(dataset, given, resources)
-    values = given.values if isinstance(given, Scores) else np.asarray(given, dtype=np.float64)
+    if isinstance(requested, str | Metric) or callable(requested):
+        return score_by_language(dataset, requested, resources)
+    values = requested.values if isinstance(requested, Scores) else np.asarray(requested, dtype=np.float64)
     if len(values) != len(dataset):
         raise DataError(f"{name} has {len(values)} scores for {len(dataset)} entries of {dataset.name}: one for each")
-    return -values if isinstance(given, Scores) and not given.higher_is_better else values
+    return -values if isinstance(requested, Scores) and not requested.higher_is_better else values
 
 
 def with_metrics(table: ScoreTable, metrics: Sequence[MetricLike], resources: Resources = LOCAL) -> ScoreTable:
@@ -370,15 +370,15 @@ def with_metrics(table: ScoreTable, metrics: Sequence[MetricLike], resources: Re
         names = ", ".join(requested_name(metric) for metric in metrics)
         raise DataError(f"{table.name} has no column {names} and no texts to score: name columns, or add texts")
     for metric in metrics:
-        table = table.with_scores(**{requested_name(metric): scored_by_language(texts, metric, resources)})
+        table = table.with_scores(**{requested_name(metric): score_by_language(texts, metric, resources)})
     return table
 
 
-def scored_by_language(dataset: Dataset, metric: MetricLike, resources: Resources = LOCAL) -> FloatVector:
+def score_by_language(dataset: Dataset, metric: MetricLike, resources: Resources = LOCAL) -> FloatVector:
     """Return one number per entry, higher is better; each language pair of the data is scored in its languages."""
-    asked, scores = as_metric(metric), np.full(len(dataset), np.nan)
-    for languages, rows in _rows_by_languages(dataset, asked).items():
-        prepared = orient(resources.prepare(with_languages(asked, languages)))
+    base, scores = as_metric(metric), np.full(len(dataset), np.nan)
+    for languages, rows in _rows_by_languages(dataset, base).items():
+        prepared = orient(resources.prepare(with_languages(base, languages)))
         scores[rows] = prepared.score([dataset.segments[k] for k in rows])
     return scores
 
@@ -405,19 +405,21 @@ def metaevaluate_table(
     table, notes = without_humans(table, keep=settings.with_humans)
     extra = sentinels(table, human, settings.seed) if settings.with_sentinels or settings.given_length else {}
     sets = matrix_sets(table, human, metrics, extra)
-    families = correct_families([_test_group(one, measure, settings) for one in sets], settings)
-    groups = tuple(_judge_group(one, tests, measure, settings) for one, tests in zip(sets, families, strict=True))
+    families = correct_families([_test_group(matrices, measure, settings) for matrices in sets], settings)
+    groups = tuple(
+        _judge_group(matrices, tests, measure, settings) for matrices, tests in zip(sets, families, strict=True)
+    )
     notes = [
         *table.notes,
         *level_notes,
         *notes,
         *(note for group in groups for note in _warnings(group, measure, settings)),
     ]
-    notes += [note for one in sets for note in _tie_warnings(one)] + _means(groups, metrics, measure)
+    notes += [note for matrices in sets for note in _tie_warnings(matrices)] + _means(groups, metrics, measure)
     method = None if settings.test is None else method_of(measure, settings)
     name = f"{measure.name}@{measure.level}"
     result = Metaevaluation(table.name, human, name, groups, settings, method, tuple(dict.fromkeys(notes)))
-    shown = sets if settings.with_sentinels else [one._replace(sentinels={}) for one in sets]
+    shown = sets if settings.with_sentinels else [matrices._replace(sentinels={}) for matrices in sets]
     return _with_uses(result, shown, table, settings)
 
 
@@ -425,19 +427,21 @@ def _with_uses(
     result: Metaevaluation, sets: Sequence[MatrixSet], table: ScoreTable, settings: MetaevalScoresSettings
 ) -> Metaevaluation:
     """Return a result with what metrics are worth in use, and over all groups and tasks, where that was asked for."""
-    if settings.average and (table.systems is None or any(len(one.human) < 2 for one in sets)):  # noqa: PLR2004
+    if settings.average and (table.systems is None or any(len(matrices.human) < 2 for matrices in sets)):  # noqa: PLR2004
         raise DataError(
             f"{table.name}: averages of SPA need two systems or more in every group: name them with --system"
         )
     if settings.filters is not None:
         owners = _segment_owners(table)
         uses: list[FilterUse | RerankUse] = []
-        for one in sets:
+        for matrices in sets:
             rows = (
-                range(len(table)) if table.groups is None else [k for k, g in enumerate(table.groups) if g == one.group]
+                range(len(table))
+                if table.groups is None
+                else [k for k, g in enumerate(table.groups) if g == matrices.group]
             )
             columns = dict.fromkeys(table.segments[k] for k in rows)
-            uses += judge_filters(one, settings.filters, [owners[name] for name in columns], settings.seed)
+            uses += judge_filters(matrices, settings.filters, [owners[name] for name in columns], settings.seed)
         result = replace(result, uses=tuple(uses))
     if not settings.average:
         return result
@@ -468,64 +472,64 @@ def _measure(table: ScoreTable, settings: MetaevalScoresSettings) -> tuple[Measu
     return measure._replace(level="global"), [note]
 
 
-def _test_group(one: MatrixSet, measure: Measure, settings: MetaevalScoresSettings) -> tuple[MetricTest, ...]:
+def _test_group(matrices: MatrixSet, measure: Measure, settings: MetaevalScoresSettings) -> tuple[MetricTest, ...]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DegenerateStatisticWarning)
-        tests = run_pair_tests(one.metrics, one.human, measure, settings)
-    return tuple(replace(test, group=one.group) for test in tests)
+        tests = run_pair_tests(matrices.metrics, matrices.human, measure, settings)
+    return tuple(replace(test, group=matrices.group) for test in tests)
 
 
 def _judge_group(
-    one: MatrixSet, tests: tuple[MetricTest, ...], measure: Measure, settings: MetaevalScoresSettings
+    matrices: MatrixSet, tests: tuple[MetricTest, ...], measure: Measure, settings: MetaevalScoresSettings
 ) -> GroupAgreement:
-    shown = one.sentinels if settings.with_sentinels else {}
+    shown = matrices.sentinels if settings.with_sentinels else {}
     with warnings.catch_warnings():
         # Told in the table, with the reason.
         warnings.simplefilter("ignore", DegenerateStatisticWarning)
-        agreements = [agreement_of(one, name, measure, settings) for name in one.metrics]
-        controls = [replace(agreement_of(one, name, measure, settings), sentinel=True) for name in shown]
+        agreements = [agreement_of(matrices, name, measure, settings) for name in matrices.metrics]
+        controls = [replace(agreement_of(matrices, name, measure, settings), sentinel=True) for name in shown]
     order = cluster_metrics({a.metric: a.value for a in agreements}, tests, settings)
     best = max((a.value for a in controls if not math.isnan(a.value)), default=math.nan)
     ranks = dict(zip(order.names, order.ranks, strict=True)) if order else {}
     marked = [replace(a, beaten=a.value <= best, rank=ranks.get(a.metric)) for a in agreements]
     ordered = [*sorted(marked, key=_place), *sorted(controls, key=_place)]
-    systems = int((~np.isnan(one.human)).any(axis=1).sum())
-    segments = int((~np.isnan(one.human)).any(axis=0).sum())
-    return GroupAgreement(one.group, tuple(ordered), tests, order, systems, segments)
+    systems = int((~np.isnan(matrices.human)).any(axis=1).sum())
+    segments = int((~np.isnan(matrices.human)).any(axis=0).sum())
+    return GroupAgreement(matrices.group, tuple(ordered), tests, order, systems, segments)
 
 
-def _place(one: Agreement) -> tuple[bool, float, str]:
-    return math.isnan(one.value), -one.value, one.metric
+def _place(agreement: Agreement) -> tuple[bool, float, str]:
+    return math.isnan(agreement.value), -agreement.value, agreement.metric
 
 
-def _warnings(one: GroupAgreement, measure: Measure, settings: MetaevalScoresSettings) -> list[str]:
+def _warnings(group: GroupAgreement, measure: Measure, settings: MetaevalScoresSettings) -> list[str]:
     """Return what a reader of the numbers should know."""
-    where = "" if one.group is None else f"{one.group}: "
+    where = "" if group.group is None else f"{group.group}: "
     notes = [
         f"{where}{a.metric} is below chance ({a.value:.4f}, at most {a.high:.4f}): are lower scores the better ones?"
-        for a in one.agreements
+        for a in group.agreements
         if a.below_chance and not a.sentinel and a.high is not None
     ]
     notes += [
-        f"{where}{a.metric} is not above the best sentinel" for a in one.agreements if a.beaten and not a.sentinel
+        f"{where}{a.metric} is not above the best sentinel" for a in group.agreements if a.beaten and not a.sentinel
     ]
     notes += [
         f"{where}{a.metric} has no {'interval' if a.reason == TOO_MANY else a.measure}: {a.reason}"
-        for a in one.agreements
+        for a in group.agreements
         if a.reason and not a.sentinel
     ]
-    dropped = max((a.dropped for a in one.agreements if not a.sentinel), default=0)
+    dropped = max((a.dropped for a in group.agreements if not a.sentinel), default=0)
     if dropped:
         notes.append(f"{where}up to {dropped} cells were left out ({settings.missing}), as one side lacks them")
-    if one.systems < 2 and measure.level in ("system", "segment"):  # noqa: PLR2004 - a correlation takes two
+    if group.systems < 2 and measure.level in ("system", "segment"):  # noqa: PLR2004 - a correlation takes two
         notes.append(f"{where}one system has no {measure.name}@{measure.level}: use the level global")
     return notes
 
 
-def _tie_warnings(one: MatrixSet) -> list[str]:
+def _tie_warnings(matrices: MatrixSet) -> list[str]:
     """Return which metrics have so few distinct scores that ties decide."""
-    where = "" if one.group is None else f"{one.group}: "
-    ties_by_name = {name: ties_of(matrix) for name, matrix in one.metrics.items()}
+    where = "" if matrices.group is None else f"{matrices.group}: "
+    ties_by_name = {name: ties_of(matrix) for name, matrix in matrices.metrics.items()}
     return [f"{where}{ties.warning(name)}" for name, ties in ties_by_name.items() if ties.heavy]
 
 
@@ -535,16 +539,16 @@ def _means(groups: Sequence[GroupAgreement], metrics: Sequence[str], measure: Me
         return []
     notes = []
     for name in metrics:
-        own = [a for group in groups for a in group.agreements if a.metric == name]
-        if any(math.isnan(a.value) for a in own):
+        agreements = [a for group in groups for a in group.agreements if a.metric == name]
+        if any(math.isnan(a.value) for a in agreements):
             continue
         if measure.name == "pairwise_accuracy":
-            pairs = [a.n_used * (a.n_used - 1) // 2 for a in own]
-            value = math.fsum(a.value * count for a, count in zip(own, pairs, strict=True)) / sum(pairs)
-            notes.append(f"{name}: {value:.4f} over the {sum(pairs)} pairs of {len(own)} groups")
+            pairs = [a.n_used * (a.n_used - 1) // 2 for a in agreements]
+            value = math.fsum(a.value * count for a, count in zip(agreements, pairs, strict=True)) / sum(pairs)
+            notes.append(f"{name}: {value:.4f} over the {sum(pairs)} pairs of {len(agreements)} groups")
         else:
-            mean = math.fsum(a.value for a in own) / len(own)
-            notes.append(f"{name}: mean over {len(own)} groups {mean:.4f} (equal weights)")
+            mean = math.fsum(a.value for a in agreements) / len(agreements)
+            notes.append(f"{name}: mean over {len(agreements)} groups {mean:.4f} (equal weights)")
     return notes
 
 
@@ -594,7 +598,7 @@ def _learn(table: ScoreTable, segments: tuple[Segment, ...], human: FloatVector,
     blocks = _blocks(table, segments)
     ranks = np.unique(blocks, return_inverse=True)[1]
     groups = np.array(table.groups or ("",) * len(table))
-    found = {}
+    columns = {}
     for name in sorted(texts, reverse=True):
         distinct = {text: k for k, text in enumerate(sorted(set(texts[name])))}
         features, places = _features(list(distinct)), np.array([distinct[text] for text in texts[name]])
@@ -603,12 +607,12 @@ def _learn(table: ScoreTable, segments: tuple[Segment, ...], human: FloatVector,
             rows = np.flatnonzero(groups == group)
             # By content, so that sums have the same digits whatever the order of the table.
             rows = rows[np.lexsort((human[rows], ranks[rows], places[rows]))]
-            own = [blocks[k] for k in rows]
-            if min((~np.isnan(human[rows])).sum() / _FEWEST, len(set(own)) / _FOLDS) >= 1:
-                column[rows] = _predict(features, places[rows], human[rows], block_folds(own, _FOLDS, seed))
+            row_blocks = [blocks[k] for k in rows]
+            if min((~np.isnan(human[rows])).sum() / _FEWEST, len(set(row_blocks)) / _FOLDS) >= 1:
+                column[rows] = _predict(features, places[rows], human[rows], block_folds(row_blocks, _FOLDS, seed))
         if not np.isnan(column).all():
-            found[f"learned {name}"] = column
-    return found
+            columns[f"learned {name}"] = column
+    return columns
 
 
 def _blocks(table: ScoreTable, segments: tuple[Segment, ...]) -> list[str]:
@@ -648,14 +652,14 @@ def _predict(
     for k in range(_FOLDS):
         rows = np.flatnonzero(~np.isnan(human) & (fold == k))
         used, inverse = np.unique(places[rows], return_inverse=True)
-        weights, scores = (np.bincount(inverse.ravel(), own, len(used)) for own in (None, human[rows]))
-        own = features[used]
-        grams.append((own * weights[:, None]).T @ own)
-        sums.append(weights @ own)
-        targets.append(scores @ own)
+        weights, scores = (np.bincount(inverse.ravel(), column, len(used)) for column in (None, human[rows]))
+        inputs = features[used]
+        grams.append((inputs * weights[:, None]).T @ inputs)
+        sums.append(weights @ inputs)
+        targets.append(scores @ inputs)
         counts.append(float(weights.sum()))
         totals.append(float(scores.sum()))
-    found = np.full(len(human), np.nan)
+    predictions = np.full(len(human), np.nan)
     for k in range(_FOLDS):
         n = sum(counts) - counts[k]
         if n:
@@ -663,8 +667,8 @@ def _predict(
             gram = sum(grams) - grams[k] - n * np.outer(centre, centre) + _PENALTY * np.eye(_SIZE)
             slopes = np.linalg.solve(gram, sum(targets) - targets[k] - n * centre * mean)
             used, inverse = np.unique(places[fold == k], return_inverse=True)
-            found[fold == k] = (mean + (features[used] - centre) @ slopes)[inverse.ravel()]
-    return found
+            predictions[fold == k] = (mean + (features[used] - centre) @ slopes)[inverse.ravel()]
+    return predictions
 
 
 def _familiarity(segments: tuple[Segment, ...]) -> FloatVector:

@@ -38,9 +38,9 @@ class SpansResult(Result):
 
     def document(self) -> Record:
         sides = {
-            str(side): {"n": own.n, "predicted": own.predicted, "gold": own.gold}
-            | {name: {key: getattr(getattr(own, name), key) for key in _NUMBERS} for name in _MEASURES}
-            for side, own in self.sides.items()
+            str(side): {"n": fit.n, "predicted": fit.predicted, "gold": fit.gold}
+            | {name: {key: getattr(getattr(fit, name), key) for key in _NUMBERS} for name in _MEASURES}
+            for side, fit in self.sides.items()
         }
         return {
             "schema_version": 1,
@@ -56,8 +56,8 @@ class SpansResult(Result):
     def tables(self, *, long: bool = False) -> list[Table]:
         del long
         rows = tuple(
-            (str(side), shown, own.predicted, own.gold, *(getattr(getattr(own, name), key) for key in _NUMBERS))
-            for side, own in self.sides.items()
+            (str(side), shown, fit.predicted, fit.gold, *(getattr(getattr(fit, name), key) for key in _NUMBERS))
+            for side, fit in self.sides.items()
             for name, shown in _MEASURES.items()
         )
         return [Table(("side", "measure", "predicted", "gold", *_NUMBERS), rows, best=frozenset())]
@@ -78,7 +78,7 @@ def metaevaluate_spans(
     pairs = _match_entries(predicted, gold)
     sides = {}
     for side in SIDES:
-        texts = [_pair_spans(one, other, side) for one, other in pairs]
+        texts = [_pair_spans(*pair, side) for pair in pairs]
         if side is Side.HYPOTHESIS or any(text.gold or text.predicted for text in texts):
             sides[side] = judge_spans(
                 texts,
@@ -117,13 +117,13 @@ def metaevaluate_metric_spans(
     """
     entries = [entry for entry in gold.entries if entry.spans is not None]
     spans = predict_spans(replace(gold, entries=tuple(entries)), metric, resources)
-    there = [(entry, own) for entry, own in zip(entries, spans, strict=True) if own is not None]
+    there = [(entry, marked) for entry, marked in zip(entries, spans, strict=True) if marked is not None]
     if entries and not there:
         raise DataError(f"{requested_name(metric)} gave no answer that can be used for any segment of {gold.name}")
-    predicted = Dataset(requested_name(metric), tuple(replace(entry, spans=own) for entry, own in there))
+    predicted = Dataset(requested_name(metric), tuple(replace(entry, spans=marked) for entry, marked in there))
     rated = replace(gold, entries=tuple(entry for entry, _ in there))
-    found = metaevaluate_spans(predicted, rated, weights=weights, settings=settings)
-    return replace(found, missing=len(entries) - len(there))
+    result = metaevaluate_spans(predicted, rated, weights=weights, settings=settings)
+    return replace(result, missing=len(entries) - len(there))
 
 
 def predict_spans(
@@ -138,7 +138,7 @@ def predict_spans(
         )
     missing = prepared.missing(dataset.segments)
     spans = prepared.metric.error_spans(dataset.segments)
-    return [None if k in missing else own for k, own in enumerate(spans)]
+    return [None if k in missing else marked for k, marked in enumerate(spans)]
 
 
 def _match_entries(predicted: Dataset, gold: Dataset) -> list[tuple[Entry, Entry]]:
@@ -147,18 +147,18 @@ def _match_entries(predicted: Dataset, gold: Dataset) -> list[tuple[Entry, Entry
     def key(entry: Entry) -> tuple[str, str]:
         return ("" if alone else entry.system, entry.id)
 
-    known = {key(entry): entry for entry in predicted.entries if entry.spans is not None}
+    by_key = {key(entry): entry for entry in predicted.entries if entry.spans is not None}
     rated = [entry for entry in gold.entries if entry.spans is not None]
-    missing = [" ".join(key(entry)).strip() for entry in rated if key(entry) not in known]
+    missing = [" ".join(key(entry)).strip() for entry in rated if key(entry) not in by_key]
     if missing or not rated:
         why = f"no predicted spans for {few(missing)}" if missing else "nobody rated it"
         raise DataError(f"{predicted.name} and {gold.name} do not match: {why}")
-    return [(known[key(entry)], entry) for entry in rated]
+    return [(by_key[key(entry)], entry) for entry in rated]
 
 
-def _pair_spans(one: Entry, other: Entry, side: Side) -> Marked:
-    if one.segment.hypothesis != other.segment.hypothesis:
-        raise DataError(f"segment {other.id}: the texts differ, so offsets mean different places; give the same texts")
-    text = other.segment.hypothesis if side is Side.HYPOTHESIS else other.segment.source or ""
-    spans = [tuple(span for span in entry.spans or () if span.side is side) for entry in (other, one)]
+def _pair_spans(predicted: Entry, gold: Entry, side: Side) -> Marked:
+    if predicted.segment.hypothesis != gold.segment.hypothesis:
+        raise DataError(f"segment {gold.id}: the texts differ, so offsets mean different places; give the same texts")
+    text = gold.segment.hypothesis if side is Side.HYPOTHESIS else gold.segment.source or ""
+    spans = [tuple(span for span in entry.spans or () if span.side is side) for entry in (gold, predicted)]
     return Marked(len(text), *spans)

@@ -114,21 +114,21 @@ class Columns:
             raise DataError(f"{name!r} is empty, expected a name", file=self.name, line=self.lines[names.index("")])
         return names
 
-    def find(self, role: str, given: str | None, *aliases: str) -> str | None:
+    def find(self, role: str, requested: str | None, *aliases: str) -> str | None:
         """Return the column for a role: as named, or by one of the usual names; None where there is none."""
-        if given is not None:
-            if given and given not in self.values:
+        if requested is not None:
+            if requested and requested not in self.values:
                 raise DataError(
-                    f"no column {given!r} for --{role}; there are: {quote_names(self.values)}", file=self.name
+                    f"no column {requested!r} for --{role}; there are: {quote_names(self.values)}", file=self.name
                 )
-            return given or None
+            return requested or None
         return next((name for name in self.values if name.lower() in aliases), None)
 
     def _rate(self, name: str, row: int) -> float:
         value = self.values[name][row]
         parts = value if isinstance(value, list) else str("" if value is None else value).split(_BETWEEN)
-        known = [self._number(name, row, part) for part in parts]
-        return mean_rating([one for one in known if not math.isnan(one)])
+        ratings = [self._number(name, row, part) for part in parts]
+        return mean_rating([rating for rating in ratings if not math.isnan(rating)])
 
     def _number(self, name: str, row: int, value: object) -> float:
         if value is None or (isinstance(value, str) and value.strip().lower() in _MISSING):
@@ -251,16 +251,18 @@ def texts_of(columns: Columns, roles: Roles | None = None, named: Choice | None 
         roles: Which column holds the system.
         named: Columns of texts by their role, where their names do not say it.
     """
-    roles, given = roles or Roles(), dict(named or {})
-    hypotheses = given.get("hypothesis", "")
+    roles, columns_by_role = roles or Roles(), dict(named or {})
+    hypotheses = columns_by_role.get("hypothesis", "")
     if not isinstance(hypotheses, str) and len(hypotheses) > 1:
         raise UserError(f"a row of scores is of one hypothesis, got the columns {' and '.join(hypotheses)}: name one")
-    if "hypothesis" not in given and not any(name.lower() in ALIASES["hypothesis"] for name in columns.values):
+    if "hypothesis" not in columns_by_role and not any(
+        name.lower() in ALIASES["hypothesis"] for name in columns.values
+    ):
         return None
     system = columns.find("system", roles.system, *ALIASES["system"])
     # Ids are of no use here, and rows of several raters would clash.
-    chosen = {**given, "id": "", "human": "", "spans": "", "system": system or ""}
-    gathering = Gathering(columns.name, "hypothesis", Options(columns=chosen))
+    mapping = {**columns_by_role, "id": "", "human": "", "spans": "", "system": system or ""}
+    gathering = Gathering(columns.name, "hypothesis", Options(columns=mapping))
     for block in columns.blocks:
         gathering.add(block)
     return gathering.finish(columns.name)
@@ -289,11 +291,11 @@ def with_records(table: ScoreTable, path: str | Path) -> tuple[ScoreTable, list[
     by_metric: dict[str, dict[Key, float]] = {}
     for number, record in records.numbered():
         key = (str(record.get("system")), str(record.get("id")))
-        own = by_metric.setdefault(str(record.get("metric")), {})
-        if key in own:
+        metric_scores = by_metric.setdefault(str(record.get("metric")), {})
+        if key in metric_scores:
             raise DataError(f"system {key[0]!r} has the segment {key[1]!r} twice", file=str(path), line=number)
         value = record.get("score")
-        own[key] = float(value) if isinstance(value, int | float) else math.nan
+        metric_scores[key] = float(value) if isinstance(value, int | float) else math.nan
     for metric, scores in by_metric.items():
         table = _join(table, metric, scores, str(path))
     return table, list(by_metric)
@@ -307,12 +309,18 @@ def with_ratings(table: ScoreTable, path: str | Path, weights: Weights = GOOGLE)
 def read_ratings(path: str | Path, weights: Weights = GOOGLE) -> dict[Key, float]:
     """Return the MQM score of every system and segment in a file of raw ratings, higher is better."""
     columns = read_columns(path)
-    wanted = {"system": "system", "segment": "seg_id", "rater": "rater", "severity": "severity", "category": "category"}
-    names = {role: columns.find(role, None, alias, role) for role, alias in wanted.items()}
-    absent = [wanted[role] for role, name in names.items() if name is None]
+    aliases = {
+        "system": "system",
+        "segment": "seg_id",
+        "rater": "rater",
+        "severity": "severity",
+        "category": "category",
+    }
+    names = {role: columns.find(role, None, alias, role) for role, alias in aliases.items()}
+    absent = [aliases[role] for role, name in names.items() if name is None]
     if absent:
         raise DataError(f"raw MQM ratings have no column {', '.join(absent)}", file=str(path))
-    system, segment, rater, severity, category = (columns.names(str(names[role])) for role in wanted)
+    system, segment, rater, severity, category = (columns.names(str(names[role])) for role in aliases)
     cells = list(zip(system, segment, strict=True))
     scores = mqm_scores(cells, rater, severity, category, weights)
     return {cell: scores[cell] for cell in dict.fromkeys(cells)}
@@ -368,8 +376,8 @@ def read_wmt(folder: str | Path, pair: str, human: str) -> tuple[ScoreTable, lis
     root = Path(folder)
     gold = root / "human-scores" / f"{pair}.{human}.seg.score"
     if not gold.is_file():
-        known = sorted(path.name for path in (root / "human-scores").glob("*.seg.score"))
-        raise DataError(f"no human scores {gold.name} in {root}; there are: {', '.join(known) or 'none'}")
+        available = sorted(path.name for path in (root / "human-scores").glob("*.seg.score"))
+        raise DataError(f"no human scores {gold.name} in {root}; there are: {', '.join(available) or 'none'}")
     scores = _segment_scores(gold)
     keys = list(scores)
     table = ScoreTable(
@@ -416,9 +424,9 @@ def without_humans(table: ScoreTable, *, keep: bool) -> tuple[ScoreTable, list[s
     people = sorted({name for name in table.systems or () if is_human(name)})
     if not people or keep or table.systems is None:
         return table, []
-    kept = [k for k, name in enumerate(table.systems) if name not in people]
+    rows = [k for k, name in enumerate(table.systems) if name not in people]
     note = f"{len(people)} human references among the systems were left out: {', '.join(people)}"
-    return table.select(kept), [note]
+    return table.select(rows), [note]
 
 
 def matrix_sets(

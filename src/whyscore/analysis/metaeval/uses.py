@@ -86,20 +86,20 @@ class RerankUse:
 
 
 def judge_filters(
-    one: MatrixSet, limits: Sequence[float], blocks: Sequence[str], seed: int
+    matrices: MatrixSet, limits: Sequence[float], blocks: Sequence[str], seed: int
 ) -> Iterator[FilterUse | RerankUse]:
     """Yield each metric as a filter for every limit, and as a re-ranker; `blocks` are of the segments."""
-    alone = one.human.shape[1] == 1
-    owners = [str(k) for k in range(len(one.human))] if alone else list(blocks)
+    alone = matrices.human.shape[1] == 1
+    owners = [str(k) for k in range(len(matrices.human))] if alone else list(blocks)
     count = min(_FOLDS, len(set(owners)))
     fold = block_folds(owners, max(count, 1), seed)
-    folds = np.broadcast_to(fold[:, None] if alone else fold[None, :], one.human.shape)
-    for name, matrix in (one.metrics | one.sentinels).items():
-        known = ~np.isnan(matrix) & ~np.isnan(one.human)
+    folds = np.broadcast_to(fold[:, None] if alone else fold[None, :], matrices.human.shape)
+    for name, matrix in (matrices.metrics | matrices.sentinels).items():
+        scored = ~np.isnan(matrix) & ~np.isnan(matrices.human)
         for limit in limits:
-            yield _filter(one.group, name, limit, matrix[known], one.human[known] >= limit, folds[known])
+            yield _filter(matrices.group, name, limit, matrix[scored], matrices.human[scored] >= limit, folds[scored])
         if not alone:
-            yield _rerank(one.group, name, matrix, one.human, known)
+            yield _rerank(matrices.group, name, matrix, matrices.human, scored)
 
 
 def _filter(  # noqa: PLR0917 - for this module alone
@@ -108,9 +108,9 @@ def _filter(  # noqa: PLR0917 - for this module alone
     kept = np.zeros(len(scores), dtype=bool)
     for k in np.unique(fold):
         kept[fold == k] = scores[fold == k] >= _threshold(scores[fold != k], good[fold != k])
-    hits, found, there = float((kept & good).sum()), float(kept.sum()), float(good.sum())
-    precision, recall = hits / found if found else math.nan, hits / there if there else math.nan
-    f1 = 2 * hits / (found + there) if found + there else math.nan
+    hits, predicted, actual = float((kept & good).sum()), float(kept.sum()), float(good.sum())
+    precision, recall = hits / predicted if predicted else math.nan, hits / actual if actual else math.nan
+    f1 = 2 * hits / (predicted + actual) if predicted + actual else math.nan
     share = (float(side.mean()) if len(side) else math.nan for side in (good, kept))
     return FilterUse(group, name, limit, precision, recall, f1, *share)
 
@@ -127,12 +127,12 @@ def _threshold(scores: FloatVector, good: NDArray[np.bool_]) -> float:
 
 
 def _rerank(
-    group: str | None, name: str, matrix: FloatMatrix, human: FloatMatrix, known: NDArray[np.bool_]
+    group: str | None, name: str, matrix: FloatMatrix, human: FloatMatrix, scored: NDArray[np.bool_]
 ) -> RerankUse:
-    columns = np.flatnonzero(known.sum(axis=0) > 1)
+    columns = np.flatnonzero(scored.sum(axis=0) > 1)
     rows = []
     for j in columns.tolist():
-        scores, rated = matrix[known[:, j], j], human[known[:, j], j]
+        scores, rated = matrix[scored[:, j], j], human[scored[:, j], j]
         taken = rated[scores == scores.max()]
         rows.append(((taken == rated.max()).mean(), taken.mean(), rated.max(), rated.mean()))
     right, taken_mean, best, chance = np.mean(rows, axis=0).tolist() if rows else [math.nan] * 4
@@ -157,52 +157,61 @@ def average_tasks(
     sets: Sequence[MatrixSet], *, draws: int, alpha: float, seed: int
 ) -> tuple[tuple[str, ...], tuple[Average, ...]]:
     """Return the names of groups and tasks, and the metrics with their averages, the best first."""
-    names = tuple(f"{one.group or 'all'} {task}" for one in sets for task in TASKS)
-    found: dict[str, tuple[float, ...]] = {}
-    sentinels = {name for one in sets for name in one.sentinels}
-    for metric in dict.fromkeys(name for one in sets for name in (*one.metrics, *one.sentinels)):
+    names = tuple(f"{matrices.group or 'all'} {task}" for matrices in sets for task in TASKS)
+    by_metric: dict[str, tuple[float, ...]] = {}
+    sentinels = {name for matrices in sets for name in matrices.sentinels}
+    for metric in dict.fromkeys(name for matrices in sets for name in (*matrices.metrics, *matrices.sentinels)):
         values: list[float] = []
-        for one in sets:
-            matrix = _matrix_of(one, metric)
+        for matrices in sets:
+            matrix = _matrix_of(matrices, metric)
             if matrix is None:
                 values += [math.nan] * len(TASKS)
             else:
-                values += [soft_pairwise_accuracy(matrix, one.human, seed=seed).value, acc_eq(matrix, one.human).value]
-        found[metric] = tuple(values)
-    means = {name: math.fsum(values) / len(values) for name, values in found.items()}
-    known = {name: mean for name, mean in means.items() if not math.isnan(mean)}
-    order = list(known)
+                values += [
+                    soft_pairwise_accuracy(matrix, matrices.human, seed=seed).value,
+                    acc_eq(matrix, matrices.human).value,
+                ]
+        by_metric[metric] = tuple(values)
+    means = {name: math.fsum(values) / len(values) for name, values in by_metric.items()}
+    defined = {name: mean for name, mean in means.items() if not math.isnan(mean)}
+    order = list(defined)
 
     def p(i: int, j: int) -> float:
         return _swap_test(sets, (order[i], order[j]), draws, seed)
 
-    ranked = clusters(order, list(known.values()), p, alpha=alpha)
+    ranked = clusters(order, list(defined.values()), p, alpha=alpha)
     return names, tuple(
         Average(
-            *(name, known[name], 1 + sum(other > known[name] for other in known.values()), cluster, found[name]),
+            *(
+                name,
+                defined[name],
+                1 + sum(other > defined[name] for other in defined.values()),
+                cluster,
+                by_metric[name],
+            ),
             sentinel=name in sentinels,
         )
         for name, cluster in zip(ranked.names, ranked.ranks, strict=True)
     )
 
 
-def _matrix_of(one: MatrixSet, metric: str) -> FloatMatrix | None:
-    return one.metrics.get(metric, one.sentinels.get(metric))
+def _matrix_of(matrices: MatrixSet, metric: str) -> FloatMatrix | None:
+    return matrices.metrics.get(metric, matrices.sentinels.get(metric))
 
 
 def _swap_test(sets: Sequence[MatrixSet], pair: tuple[str, str], draws: int, seed: int) -> float:
     """Return the p-value of "the first metric has the higher average"; NaN where a group lacks one of them."""
     observed, drawn = 0.0, np.zeros(draws)
-    for number, one in enumerate(sets):
-        first, second = (_matrix_of(one, name) for name in pair)
-        found = (
+    for number, matrices in enumerate(sets):
+        first, second = (_matrix_of(matrices, name) for name in pair)
+        swaps = (
             None
             if first is None or second is None
-            else swap_segments(first, second, one.human, n=draws, seed=[seed, number])
+            else swap_segments(first, second, matrices.human, n=draws, seed=[seed, number])
         )
-        if found is None:
+        if swaps is None:
             return math.nan
-        observed, drawn = observed + float(found.observed.sum()), drawn + found.drawn.sum(axis=1)
+        observed, drawn = observed + float(swaps.observed.sum()), drawn + swaps.drawn.sum(axis=1)
     extreme = int((drawn >= observed - _ROUNDING).sum())
     return (extreme + 1) / (draws + 1)
 
@@ -215,7 +224,9 @@ def use_tables(uses: Sequence[FilterUse | RerankUse]) -> list[Table]:
     )
     records = [use.record() for use in uses]
     tables = [
-        Table.of((one for one in records if one["use"] == kind), names, ("group",), best=frozenset(), title=title)
+        Table.of(
+            (record for record in records if record["use"] == kind), names, ("group",), best=frozenset(), title=title
+        )
         for kind, names, title in shown
     ]
     return [table for table in tables if table.rows]

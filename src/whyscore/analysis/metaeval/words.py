@@ -162,11 +162,11 @@ def metaevaluate_words(
         explained_submission(segments, *pair, languages=gold.languages, seed=settings.seed, resources=resources)
         for pair in pairs
     ]
-    judged = [*submissions, *explained]
-    refuse_twice([one.name for one in judged])
+    candidates = [*submissions, *explained]
+    refuse_twice([submission.name for submission in candidates])
     if settings.gaps:
-        gold, judged = without_gap_tags(gold, judged, settings.gaps)
-    systems = [judge(gold, one, settings) for one in _flip(judged, settings.flip)]
+        gold, candidates = without_gap_tags(gold, candidates, settings.gaps)
+    systems = [judge(gold, submission, settings) for submission in _flip(candidates, settings.flip)]
     first = len(submissions)
     systems[first:] = _with_trust(systems[first:], gold.target, pairs, segments, settings=settings, resources=resources)
     if settings.logprobs is not None:
@@ -192,19 +192,26 @@ def _with_baselines(
     """Return the systems with findings about those below a control, and the baselines where they are asked for."""
     if settings.baselines:
         taken = {system.system for system in systems}
-        own = [chance_result(gold, settings)]
-        own += [judge(gold, one, settings, baseline=True) for one in _baselines(gold, settings.seed)]
-        named = [replace(one, system=f"{one.system} (baseline)") if one.system in taken else one for one in own]
-        return [*_with_findings(systems, own), *named]
+        baselines = [chance_result(gold, settings)]
+        baselines += [
+            judge(gold, submission, settings, baseline=True) for submission in _baselines(gold, settings.seed)
+        ]
+        named = [
+            replace(result, system=f"{result.system} (baseline)") if result.system in taken else result
+            for result in baselines
+        ]
+        return [*_with_findings(systems, baselines), *named]
     if explained and gold.target.words is not None:
-        controls = [judge(gold, one, settings, baseline=True) for one in _baselines(gold, settings.seed, CONTROLS)]
+        controls = [
+            judge(gold, submission, settings, baseline=True) for submission in _baselines(gold, settings.seed, CONTROLS)
+        ]
         return _with_findings(systems, controls)
     return list(systems)
 
 
 def _with_findings(systems: Sequence[SystemResult], baselines: Sequence[SystemResult]) -> list[SystemResult]:
     """Return the judged systems, with a finding for each side on which a control has a higher AUC."""
-    controls = [one for one in baselines if one.system in CONTROLS]
+    controls = [baseline for baseline in baselines if baseline.system in CONTROLS]
     return [
         system if system.baseline else replace(system, findings=tuple(_findings(system, controls)))
         for system in systems
@@ -212,11 +219,11 @@ def _with_findings(systems: Sequence[SystemResult], baselines: Sequence[SystemRe
 
 
 def _findings(system: SystemResult, controls: Sequence[SystemResult]) -> Iterator[Finding]:
-    for side, own in system.sides.items():
-        known = {
+    for side, result in system.sides.items():
+        aucs = {
             control.system: other.mean("auc") for control in controls if (other := control.sides.get(side)) is not None
         }
-        finding = None if own is None else below_control(f"{system.system}, {side}", own.mean("auc"), known)
+        finding = None if result is None else below_control(f"{system.system}, {side}", result.mean("auc"), aucs)
         if finding is not None:
             yield finding
 
@@ -232,27 +239,30 @@ def _with_trust(
 ) -> list[SystemResult]:
     """Return judged explainers with their faithfulness and stability, where that is asked for."""
     shared = {"unit": SPLITTER, "seed": settings.seed, "resources": resources}
-    judged = dict(zip(pairs, systems, strict=True))
+    by_pair = dict(zip(pairs, systems, strict=True))
     for metric in dict.fromkeys(metric for metric, _ in pairs) if settings.faithfulness else ():
-        own = [pair for pair in pairs if pair[0] == metric]
-        results = faithfulness(segments, metric, [name for _, name in own], draws=settings.draws, **shared)
-        judged |= {pair: replace(judged[pair], faithfulness=result) for pair, result in zip(own, results, strict=True)}
+        metric_pairs = [pair for pair in pairs if pair[0] == metric]
+        results = faithfulness(segments, metric, [name for _, name in metric_pairs], draws=settings.draws, **shared)
+        by_pair |= {
+            pair: replace(by_pair[pair], faithfulness=result)
+            for pair, result in zip(metric_pairs, results, strict=True)
+        }
     for pair in pairs if settings.seeds else ():
         stable = stability(segments, *pair, seeds=settings.seeds, **shared)
         spread = _spread(stable.importances, gold, settings)
-        judged[pair] = replace(judged[pair], stability=stable, spread=spread)
-    return list(judged.values())
+        by_pair[pair] = replace(by_pair[pair], stability=stable, spread=spread)
+    return list(by_pair.values())
 
 
 def _spread(repeats: Sequence[FloatMatrix], gold: GoldSide, settings: MetaevalWordsSettings) -> dict[Measure, float]:
     """Return the standard deviation of the measures between seeds; `repeats` holds seeds x words for each text."""
     plain = replace(settings, draws=0)
     missing = tuple(k for k, repeat in enumerate(repeats) if not repeat.shape[1])
-    judged = [
+    results = [
         judge_side(gold, Scored(Ragged.of([-repeat[seed] for repeat in repeats]), f"seed {seed}", missing), plain)
         for seed in range(len(repeats[0]) if repeats else 0)
     ]
-    return {measure: float(np.std([side.mean(measure) for side in judged])) for measure in MEASURES}
+    return {measure: float(np.std([side.mean(measure) for side in results])) for measure in MEASURES}
 
 
 def _with_decisions(
@@ -266,13 +276,13 @@ def _with_decisions(
             return list(systems)
         return [replace(system, decisions=decide(system, settings.threshold)) for system in systems]
     gold, submissions = tuning
-    judged = [k for k, system in enumerate(systems) if not system.baseline]
-    if len(submissions) != len(judged):
+    places = [k for k, system in enumerate(systems) if not system.baseline]
+    if len(submissions) != len(places):
         raise SpecError(
-            f"{len(submissions)} submissions to learn thresholds from for {len(judged)} systems: one for each"
+            f"{len(submissions)} submissions to learn thresholds from for {len(places)} systems: one for each"
         )
     decided = list(systems)
-    for k, submission in zip(judged, submissions, strict=True):
+    for k, submission in zip(places, submissions, strict=True):
         decided[k] = replace(systems[k], decisions=decide(systems[k], thresholds(judge(gold, submission, settings))))
     return decided
 
@@ -297,7 +307,7 @@ def judge(
 
 def judge_side(gold: GoldSide, scored: Scored, settings: MetaevalWordsSettings) -> SideResult:
     """Return the numbers of one side of a submission."""
-    tags, scores = judged_tags(gold, settings), scored.scores
+    tags, scores = select_tags(gold, settings), scored.scores
     if len(tags) != len(scores):
         raise DataError(f"{scored.file} has {len(scores)} lines, {gold.file} has {len(tags)}: line counts must match")
     if settings.drop_eos:
@@ -319,7 +329,7 @@ def judge_side(gold: GoldSide, scored: Scored, settings: MetaevalWordsSettings) 
     return replace(result, mismatch=int(wrong.sum()), cut=cut, missing=len(scored.missing), tags=tags, scores=scores)
 
 
-def judged_tags(gold: GoldSide, settings: MetaevalWordsSettings) -> Ragged:
+def select_tags(gold: GoldSide, settings: MetaevalWordsSettings) -> Ragged:
     """Return the tags that count, without those of `<EOS>` where that is wanted."""
     return _without_eos(gold, gold.tags) if settings.drop_eos else gold.tags
 
@@ -335,7 +345,7 @@ def _without_eos(gold: GoldSide, values: Ragged) -> Ragged:
     """Return the values without those of a last word `<EOS>`."""
     if gold.words is None:
         raise DataError(f"{gold.file} comes without its words: --drop-eos cannot tell which lines end in {EOS}")
-    last = [own.text[slice(*own.spans[-1])] if len(own) else "" for own in gold.words]
+    last = [words.text[slice(*words.spans[-1])] if len(words) else "" for words in gold.words]
     ends = np.array([word == EOS for word in last])
     return values.cut(np.maximum(values.lengths - ends, 0))
 
@@ -376,18 +386,20 @@ def _sentence(gold: Gold, submission: Submission) -> SentenceResult | None:
             f"{submission.sentence_file} has {len(submission.sentence)} lines, {gold.name} has {len(gold)}: "
             "line counts must match"
         )
-    one, other = submission.sentence, gold.sentence
-    order = content_order(np.stack([one, other], axis=1))  # sums in another order differ in the last digit
-    one, other = one[order], other[order]
-    return SentenceResult(int((~np.isnan(one + other)).sum()), float(pearson(one, other)), float(spearman(one, other)))
+    predicted, human = submission.sentence, gold.sentence
+    order = content_order(np.stack([predicted, human], axis=1))  # sums in another order differ in the last digit
+    predicted, human = predicted[order], human[order]
+    return SentenceResult(
+        int((~np.isnan(predicted + human)).sum()), float(pearson(predicted, human)), float(spearman(predicted, human))
+    )
 
 
 def chance_result(gold: Gold, settings: MetaevalWordsSettings) -> SystemResult:
     """Return what random scores reach on average."""
     sides = {
-        side: side_result(chance(judged_tags(own, settings)), settings)
+        side: side_result(chance(select_tags(gold_side, settings)), settings)
         for side in SIDES
-        if (own := gold.side(side)) is not None
+        if (gold_side := gold.side(side)) is not None
     }
     return SystemResult("chance", sides, baseline=True)
 
@@ -396,20 +408,20 @@ def baseline(name: str, gold: Gold, seed: int = 0) -> Submission:
     """Return a baseline's scores for every side whose words are known."""
     sides: dict[Judged, Scored] = {}
     for side in SIDES:
-        own = gold.side(side)
-        if own is None or own.words is None:
+        gold_side = gold.side(side)
+        if gold_side is None or gold_side.words is None:
             continue
         other = gold.words("source" if side == "target" else "target")
         language = None if gold.languages is None else gold.languages[1 if side == "target" else 0]
         if (name == "copy" and other is None) or (name == "frequency" and frequency_problem(language) is not None):
             continue
-        rows = _rows(name, own.words, other, seed, language)
-        sides[side] = Scored(Ragged.of(rows), f"{name} of {own.file}")
+        rows = _rows(name, gold_side.words, other, seed, language)
+        sides[side] = Scored(Ragged.of(rows), f"{name} of {gold_side.file}")
     if not sides:
         raise DataError(f"{gold.name} comes without its words: the baseline {name!r} needs them")
     sentence = None
     if name == "random" and gold.target.words is not None:
-        sentence = np.array([random_score(one.hypothesis, one.source, seed) for one in segments_of(gold)])
+        sentence = np.array([random_score(segment.hypothesis, segment.source, seed) for segment in segments_of(gold)])
     return Submission(name, sides, sentence, name)
 
 
@@ -418,25 +430,25 @@ def logprob(path: str | Path, gold: Gold, pool: Pool = "min") -> Submission:
     if gold.target.words is None:
         raise DataError(f"{gold.name} comes without its words: log-probabilities are found by them")
     words = list(gold.target.words)
-    explained = LogProb(str(path), pool).word_scores([Segment(own.text) for own in words], HYPOTHESIS, words)
-    scores = Scored(Ragged.of([-one.importance for one in explained]), str(path))
+    explained = LogProb(str(path), pool).word_scores([Segment(line.text) for line in words], HYPOTHESIS, words)
+    scores = Scored(Ragged.of([-explanation.importance for explanation in explained]), str(path))
     return Submission(f"logprob({pool})", {"target": scores}, _mean_logprob(Path(path), len(gold)), str(path))
 
 
 def _rows(
-    name: str, own: Sequence[Words], other: Sequence[Words] | None, seed: int, language: str | None
+    name: str, texts: Sequence[Words], other: Sequence[Words] | None, seed: int, language: str | None
 ) -> list[FloatVector]:
     if name in CONTROLS:
-        return [cast("FloatVector", control_scores(name, words, language)) for words in own]
+        return [cast("FloatVector", control_scores(name, words, language)) for words in texts]
     if name == "copy":
-        known = [set(words) for words in other or ()]
-        return [np.array([float(word not in known[k]) for word in words]) for k, words in enumerate(own)]
+        vocabularies = [set(words) for words in other or ()]
+        return [np.array([float(word not in vocabularies[k]) for word in words]) for k, words in enumerate(texts)]
     scorers: dict[str, Callable[[Words], FloatVector]] = {
         "random": lambda words: generator(seed, "random", words.text).random(len(words)),
         "position": lambda words: np.arange(len(words), dtype=np.float64),
         "constant": lambda words: np.zeros(len(words)),
     }
-    return [scorers[name](words) for words in own]
+    return [scorers[name](words) for words in texts]
 
 
 def _mean_logprob(path: Path, count: int) -> FloatVector | None:
@@ -451,16 +463,16 @@ def _mean_logprob(path: Path, count: int) -> FloatVector | None:
 def _flip(submissions: Sequence[Submission], flip: Sequence[str] | None) -> list[Submission]:
     if flip is None:
         return list(submissions)
-    known = [submission.name for submission in submissions]
+    names = [submission.name for submission in submissions]
     for name in flip:
-        if name not in known:
-            raise SpecError(f"no submission named {name!r} to flip; there are: {', '.join(known)}")
+        if name not in names:
+            raise SpecError(f"no submission named {name!r} to flip; there are: {', '.join(names)}")
     return [_reverse(submission) if not flip or submission.name in flip else submission for submission in submissions]
 
 
-def _reverse(one: Submission) -> Submission:
-    sides = {side: scored._replace(scores=scored.scores.negate()) for side, scored in one.sides.items()}
-    return replace(one, sides=sides)
+def _reverse(submission: Submission) -> Submission:
+    sides = {side: scored._replace(scores=scored.scores.negate()) for side, scored in submission.sides.items()}
+    return replace(submission, sides=sides)
 
 
 def _baselines(gold: Gold, seed: int, names: Sequence[str] = BASELINES) -> list[Submission]:
@@ -488,11 +500,12 @@ def _rank_sides(
 
 
 def _rank_side(side: Judged, results: Sequence[SystemResult], settings: MetaevalWordsSettings) -> SideRanking:
-    there = {result.system: own for result in results if (own := result.sides.get(side)) is not None}
+    there = {result.system: outcome for result in results if (outcome := result.sides.get(side)) is not None}
     names = list(there)
-    common = np.logical_and.reduce([own.judged > 0 for own in there.values()])
+    common = np.logical_and.reduce([outcome.judged > 0 for outcome in there.values()])
     values: dict[Measure, FloatMatrix] = {
-        measure: np.stack([getattr(own.values, measure)[common] for own in there.values()]) for measure in MEASURES
+        measure: np.stack([getattr(outcome.values, measure)[common] for outcome in there.values()])
+        for measure in MEASURES
     }
     tests = {measure: pair_tests(values[measure], settings.test or "ttest", seed=settings.seed) for measure in MEASURES}
     pairs = list(combinations(range(len(names)), 2))
@@ -521,14 +534,16 @@ def _rank_side(side: Judged, results: Sequence[SystemResult], settings: Metaeval
         best=best,
         tests={(names[i], names[j]): {measure: tests[measure][i, j] for measure in MEASURES} for i, j in pairs},
         adjusted={(names[i], names[j]): {measure: adjusted[measure][i, j] for measure in MEASURES} for i, j in pairs},
-        differences={(names[i], names[j]): {one: differences[one][i, j] for one in MEASURES} for i, j in pairs},
+        differences={
+            (names[i], names[j]): {measure: differences[measure][i, j] for measure in MEASURES} for i, j in pairs
+        },
         strengths=strengths,
         warnings=warnings,
     )
 
 
 def _ranks(measure: Measure, side: Judged, results: Sequence[SystemResult]) -> dict[str, float]:
-    means = [own.mean(measure) if (own := result.sides.get(side)) is not None else np.nan for result in results]
+    means = [outcome.mean(measure) if (outcome := result.sides.get(side)) is not None else np.nan for result in results]
     return dict(zip([result.system for result in results], ranks(np.array(means)).tolist(), strict=True))
 
 
@@ -556,22 +571,22 @@ def _strengths(
 def decide(result: SystemResult, threshold: float | Mapping[Judged, float] | None = None) -> dict[Judged, Decision]:
     """Return the decisions of each side; without a threshold the best one of the judged data is taken, and marked."""
     decisions: dict[Judged, Decision] = {}
-    for side, own in result.sides.items():
-        if own is None or own.tags is None or own.scores is None:
+    for side, outcome in result.sides.items():
+        if outcome is None or outcome.tags is None or outcome.scores is None:
             continue
-        gold, scores = own.tags.values, own.scores.values
+        gold, scores = outcome.tags.values, outcome.scores.values
         if threshold is None:
-            chosen = best_threshold(gold, scores)
+            cutoff = best_threshold(gold, scores)
         else:
-            chosen = threshold.get(side, float("nan")) if isinstance(threshold, Mapping) else threshold
-        if not np.isnan(chosen):
-            decisions[side] = Decision(chosen, confusion(gold, scores > chosen), oracle=threshold is None)
+            cutoff = threshold.get(side, float("nan")) if isinstance(threshold, Mapping) else threshold
+        if not np.isnan(cutoff):
+            decisions[side] = Decision(cutoff, confusion(gold, scores > cutoff), oracle=threshold is None)
     return decisions
 
 
 def thresholds(tuned: SystemResult) -> dict[Judged, float]:
     """Return the thresholds with the highest MCC on other data."""
-    return {side: one.threshold for side, one in decide(tuned).items()}
+    return {side: decision.threshold for side, decision in decide(tuned).items()}
 
 
 def without_gap_tags(gold: Gold, submissions: Sequence[Submission], gaps: Gaps) -> tuple[Gold, list[Submission]]:
@@ -580,7 +595,7 @@ def without_gap_tags(gold: Gold, submissions: Sequence[Submission], gaps: Gaps) 
         without_gaps(gold.target.tags, gaps), gold.target.file, gold.target.words if gaps == "drop" else None
     )
     plain = replace(gold, target=side)
-    kept = []
+    selected = []
     for submission in submissions:
         target = submission.sides.get("target")
         if target is None:
@@ -589,8 +604,8 @@ def without_gap_tags(gold: Gold, submissions: Sequence[Submission], gaps: Gaps) 
         fits = np.array_equal(target.scores.lengths, side.tags.lengths)
         scores = target.scores if fits else without_gaps(target.scores, gaps)
         sides = {**submission.sides, "target": Scored(scores, target.file)}
-        kept.append(replace(submission, sides=sides))
-    return plain, kept
+        selected.append(replace(submission, sides=sides))
+    return plain, selected
 
 
 def explained_submission(
@@ -611,15 +626,18 @@ def explained_submission(
     )
     name = f"{requested_name(metric)} {requested_name(explainer)}"
     missing = tuple(sorted(explained.failures))
-    rows = {_JUDGED[side]: {one.index: one for one in explained if one.place.side is side} for side in _JUDGED}
+    rows = {
+        _JUDGED[side]: {explanation.index: explanation for explanation in explained if explanation.place.side is side}
+        for side in _JUDGED
+    }
     scored = {
         side: Scored(Ragged.of([row[k].error_scores if k in row else _NO_SCORES for k in range(count)]), name, missing)
         for side, row in rows.items()
         if len(row) == count - len(missing)
     }
     sentence = np.full(count, np.nan)
-    for k, one in rows["target"].items():
-        sentence[k] = one.score if base.higher_is_better else -one.score
+    for k, explanation in rows["target"].items():
+        sentence[k] = explanation.score if base.higher_is_better else -explanation.score
     return Submission(name, scored, sentence, name)
 
 
@@ -628,9 +646,9 @@ def segments_of(gold: Gold) -> list[Segment]:
     if gold.target.words is None:
         raise DataError(f"{gold.name} comes without its texts: metrics and explainers need them")
     if gold.sources is None:
-        return [Segment(own.text) for own in gold.target.words]
+        return [Segment(words.text) for words in gold.target.words]
     pairs = zip(gold.target.words, gold.sources, strict=True)
-    return [Segment(own.text, other.text) for own, other in pairs]
+    return [Segment(target.text, source.text) for target, source in pairs]
 
 
 def stored_submissions(
@@ -647,13 +665,13 @@ def stored_submissions(
         scored: dict[Judged, Scored] = {}
         for side, rows in sides.items():
             _check_ids(stored.file, name, [*rows, *(ids if skip else ())], ids)
-            missing = tuple(k for k, one in enumerate(ids) if one not in rows)
-            values = [-rows[one].importance if one in rows else _NO_SCORES for one in ids]
+            missing = tuple(k for k, segment in enumerate(ids) if segment not in rows)
+            values = [-rows[segment].importance if segment in rows else _NO_SCORES for segment in ids]
             scored[side] = Scored(Ragged.of(values), stored.file, missing)
         target = next(iter(sides.values()))
-        known = [target[one].score if one in target else np.nan for one in ids]
-        complete = not any(np.isnan(target[one].score) for one in ids if one in target)
-        submissions.append(Submission(name, scored, np.array(known) if complete else None, stored.file))
+        scores = [target[segment].score if segment in target else np.nan for segment in ids]
+        complete = not any(np.isnan(target[segment].score) for segment in ids if segment in target)
+        submissions.append(Submission(name, scored, np.array(scores) if complete else None, stored.file))
     if not submissions:
         raise MissingInput(f"{stored.file} holds no explanations of hypotheses or sources")
     return submissions
@@ -670,9 +688,9 @@ def _join_systems(stored: StoredExplanations) -> dict[str, dict[Judged, dict[str
     return joined
 
 
-def _check_ids(file: str, name: str, given: Sequence[str], ids: Sequence[str]) -> None:
-    strange = sorted(set(given) - set(ids))
-    missing = sorted(set(ids) - set(given))
+def _check_ids(file: str, name: str, explained: Sequence[str], ids: Sequence[str]) -> None:
+    strange = sorted(set(explained) - set(ids))
+    missing = sorted(set(ids) - set(explained))
     if strange or missing:
         faults = [f"not in the gold: {few(strange)}"] if strange else []
         faults += [f"without an explanation: {few(missing)} (--on-mismatch skip leaves them out)"] if missing else []

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from whyscore.analysis.common import as_metric
-from whyscore.analysis.metaeval.scores import scored_by_language
+from whyscore.analysis.metaeval.scores import score_by_language
 from whyscore.analysis.metaeval.spans import predict_spans
 from whyscore.analysis.triage import Triage, TriageSettings, triage
 from whyscore.cli.options import OutputSettings, RunningSettings
@@ -99,7 +99,7 @@ def _read_rated(settings: TriageCommand, work: Run, metric: str, resources: Reso
     spec = Signature.parse(work.metric(metric).signature).spec
     if settings.by == "spans":
         return rated, _span_weights(rated, spec, resources)
-    return rated, scored_by_language(rated, spec, resources)
+    return rated, score_by_language(rated, spec, resources)
 
 
 def _values(work: Run, metric: str, by: str, resources: Resources) -> FloatVector:
