@@ -9,7 +9,7 @@ from support.cli import Run
 from whyscore.analysis.score import fail_if_truncated, truncation_messages
 from whyscore.errors import GateNotPassed
 from whyscore.metrics.matching.bertscore import BertScore
-from whyscore.models.pairs import Cuts, TruncatedTextWarning, watched_cuts
+from whyscore.models.pairs import Cuts, TruncatedTextWarning, watch_cuts
 from whyscore.types import Dataset, Entry, Segment
 
 SHORT = "the cat sat"
@@ -60,7 +60,7 @@ def test_whoever_watches_hears_of_every_cut_and_others_once() -> None:
     with pytest.warns(TruncatedTextWarning, match="x: 1 of 2 inputs are longer than the 8 pieces the model reads; the"):
         cuts.add(1, 2)
     cuts.add(1, 3)
-    with watched_cuts() as seen:
+    with watch_cuts() as seen:
         cuts.add(0, 3)
         cuts.add(2, 3)
     cuts.add(3, 3)

@@ -70,7 +70,7 @@ def test_bertscore_without_its_model_names_the_way_without(run: Run, monkeypatch
     def unreachable(*_: object) -> Path:
         raise OSError("no network")
 
-    monkeypatch.setattr("whyscore.models.checkpoints._fetched", unreachable)
+    monkeypatch.setattr("whyscore.models.checkpoints._fetch_folder", unreachable)
     done = run("score", "-r", "src.txt", "-t", "sys.txt", "-m", "bertscore")
     assert done.code == 4
     assert done.out == ""

@@ -10,7 +10,7 @@ import pytest
 
 from whyscore.data.dataset import sample
 from whyscore.models.encoders.embedded import Embedded
-from whyscore.models.encoders.loading import _pinned
+from whyscore.models.encoders.loading import _make_pinned
 from whyscore.models.exact import add, factor, multiply, multiply_rows
 from whyscore.protocols import WordScorer
 from whyscore.registry import build
@@ -23,7 +23,7 @@ SEGMENTS = list(dict.fromkeys(entry.segment for entry in sample().entries))[:24]
 
 def score_fresh(name: str, segments: list[Segment]) -> np.ndarray:
     """Score without anything that an earlier call left in memory."""
-    _pinned.cache_clear()
+    _make_pinned.cache_clear()
     return np.asarray(build(name).score(segments))
 
 
@@ -41,7 +41,7 @@ def test_a_score_is_the_same_alone_and_among_others(name: str) -> None:
 @pytest.mark.parametrize("name", ["xbertscore", "qe"])
 def test_word_scores_are_the_same_alone_and_among_others(name: str) -> None:
     def ask(segments: list[Segment]) -> Iterator[list[float]]:
-        _pinned.cache_clear()
+        _make_pinned.cache_clear()
         metric = build(name)
         assert isinstance(metric, WordScorer)
         words = [WhiteSpace().split(segment.hypothesis) for segment in segments]

@@ -176,4 +176,4 @@ def fresh_models() -> Iterator[None]:
     """Forget loaded models after each test, as their notices come once."""
     yield
     importlib.import_module("whyscore.models.encoders.stacks")._source.cache_clear()
-    importlib.import_module("whyscore.models.checkpoints")._fetched.cache_clear()
+    importlib.import_module("whyscore.models.checkpoints")._fetch_folder.cache_clear()

@@ -54,7 +54,7 @@ from whyscore.models import heads  # noqa: E402
 
 @pytest.fixture(autouse=True)
 def nothing_fetched() -> None:
-    checkpoints._fetched.cache_clear()
+    checkpoints._fetch_folder.cache_clear()
 
 
 def refusing(error: Exception) -> object:
@@ -322,7 +322,7 @@ def test_a_mix_weighs_the_states_and_leaves_zero_weights_untouched() -> None:
     broken = torch.full((1, 2, 2), float("nan"))
     mix = heads.mix_of(torch.tensor([5.0, 0.0, 5.0]), torch.tensor([2.0]), "sparsemax", norm=False)
     states = [torch.ones(1, 2, 2), broken, 3 * torch.ones(1, 2, 2)]
-    assert heads.mixed(states, torch.ones(1, 2), mix).tolist() == [[[4.0, 4.0], [4.0, 4.0]]]
+    assert heads.mix_states(states, torch.ones(1, 2), mix).tolist() == [[[4.0, 4.0], [4.0, 4.0]]]
 
 
 def test_normalisation_looks_at_one_sentence_and_its_real_pieces_alone() -> None:
@@ -336,7 +336,7 @@ def test_normalisation_looks_at_one_sentence_and_its_real_pieces_alone() -> None
 @pytest.mark.parametrize(("how", "expected"), [("avg", [2.0, 0.0]), ("max", [3.0, 1.0]), ("cls", [1.0, 1.0])])
 def test_pooling_passes_over_padding(how: heads.Pooling, expected: list[float]) -> None:
     vectors = torch.tensor([[[1.0, 1.0], [3.0, -1.0], [99.0, 99.0]]])
-    assert heads.pooled(vectors, torch.tensor([[1, 1, 0]]), how)[0].tolist() == expected
+    assert heads.pool_states(vectors, torch.tensor([[1, 1, 0]]), how)[0].tolist() == expected
 
 
 def test_a_feed_forward_network_ends_in_its_final_activation() -> None:

@@ -12,7 +12,7 @@ from whyscore.errors import MissingExtra, SpecError
 from whyscore.models.encoders import embedded
 from whyscore.models.encoders import embedded as embedded_package
 from whyscore.models.encoders import embedded as network
-from whyscore.models.encoders.embedded import Embedded, Segmenter, normalised
+from whyscore.models.encoders.embedded import Embedded, Segmenter, normalise
 from whyscore.protocols import Encoder
 from whyscore.text import alignment
 
@@ -89,7 +89,7 @@ def test_neighbours_more_than_four_pieces_away_change_nothing() -> None:
 def test_pieces_are_those_of_the_package(text: str) -> None:
     tokenizer = original()._tokenizer
     vocabulary = embedded_package.parts().vocabulary
-    assert normalised(text, vocabulary.replace).letters == tokenizer._normalizer.normalize(text)
+    assert normalise(text, vocabulary.replace).letters == tokenizer._normalizer.normalize(text)
     wanted = tokenizer.encode(text, add_bos=False, add_eos=False)
     assert list(segmenter().cut(text).pieces or (vocabulary.unknown,)) == wanted
 

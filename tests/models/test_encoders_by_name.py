@@ -7,7 +7,7 @@ from whyscore.errors import SpecError
 from whyscore.models.encoders.embedded import Embedded
 from whyscore.models.encoders.loading import CoverageNotice, encoder, find_uncovered
 from whyscore.models.encoders.sentence import Sentence
-from whyscore.models.encoders.stacks import TUNED, LayerNotice, Shape, recommended
+from whyscore.models.encoders.stacks import TUNED, LayerNotice, Shape, recommend_layer
 from whyscore.models.encoders.static import Static
 from whyscore.models.encoders.transformer import Transformer
 from whyscore.models.pairs import owners, windows
@@ -54,10 +54,10 @@ def test_languages_a_model_was_not_made_for_are_told() -> None:
 
 def test_tuned_layers_are_taken_without_a_word() -> None:
     for name, (layer, shape) in TUNED.items():
-        assert recommended(name, None, shape) == layer
+        assert recommend_layer(name, None, shape) == layer
         assert 0 < layer <= shape.blocks
-    assert recommended("FacebookAI/xlm-roberta-large", None, Shape("xlm-roberta", 24, 1024)) == 17
-    assert recommended("google-bert/bert-base-uncased@main", None, Shape("bert", 12, 768)) == 9
+    assert recommend_layer("FacebookAI/xlm-roberta-large", None, Shape("xlm-roberta", 24, 1024)) == 17
+    assert recommend_layer("google-bert/bert-base-uncased@main", None, Shape("bert", 12, 768)) == 9
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_tuned_layers_are_taken_without_a_word() -> None:
 def test_layers_chosen_by_a_rule_are_told(stored: str | None, shape: Shape, layer: int, why: str) -> None:
     told = f"./copy: layer {layer} of {shape.blocks} ({why}"
     with pytest.warns(LayerNotice, match=re.escape(told)):
-        assert recommended("./copy", stored, shape) == layer
+        assert recommend_layer("./copy", stored, shape) == layer
 
 
 def test_windows_overlap_by_half_and_the_last_ends_with_the_text() -> None:

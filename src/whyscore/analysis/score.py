@@ -31,7 +31,7 @@ from whyscore.data.codec import Kind
 from whyscore.data.records import header_of, score_records
 from whyscore.errors import DataError, GateNotPassed
 from whyscore.models.encoders.loading import CoverageNotice
-from whyscore.models.pairs import watched_cuts
+from whyscore.models.pairs import watch_cuts
 from whyscore.protocols import CorpusMetric, Metric, RowMetric, SupportsLengths
 from whyscore.scoring.answers import AsksModel
 from whyscore.scoring.rows import parts_of
@@ -403,6 +403,6 @@ def _describe_cuts(name: str, metric: Metric, data: Dataset) -> Iterator[str]:
 
 def _watch_cuts(metric: Metric, data: Dataset) -> list[str]:
     distinct = list(dict.fromkeys(segment.only(metric.inputs) for segment in data.segments))
-    with watched_cuts() as seen:
+    with watch_cuts() as seen:
         metric.score(distinct)
     return list(dict.fromkeys(seen))

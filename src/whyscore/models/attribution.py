@@ -123,11 +123,11 @@ def line(frame: Frame, texts: Sequence[Shown], limit: int | None = None) -> Line
     whole = frame.join([text.coded.ids[: text.kept] for text in texts])
     row = Row(whole.ids[:limit], whole.first)
     parts, start = [], len(frame.before)
-    for place, coded, kept in texts:
-        end = max(start, min(start + kept, len(row.ids)))
+    for place, coded, count in texts:
+        end = max(start, min(start + count, len(row.ids)))
         read = end - start
         parts.append(Part(place, start, coded.spans[:read], coded.pieces[:read], len(coded.ids)))
-        start += min(kept, len(coded.ids)) + len(frame.between)
+        start += min(count, len(coded.ids)) + len(frame.between)
     return Line(row, tuple(parts))
 
 
@@ -177,13 +177,13 @@ class PieceScorer:
 
     def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
         opened = self.metric.inspect(segments)
-        found = self.values(opened, place)
+        values_by_reading = self.values(opened, place)
         return [
             score_words(
-                *(own, at_place(reading, place, values, self.combine), self.pool, self.fill, self.what),
+                *(text, at_place(reading, place, values, self.combine), self.pool, self.fill, self.what),
                 split=self.pool == "sum",
             )
-            for own, reading, values in zip(words, opened.readings, found, strict=True)
+            for text, reading, values in zip(words, opened.readings, values_by_reading, strict=True)
         ]
 
 
@@ -195,17 +195,17 @@ def at_place(
     `values` holds, on its last axis, one number per piece of each row; a piece that stands in several rows gets their
     sum or mean.
     """
-    found = [
+    parts = [
         (part, numbers[..., part.inside])
         for line, numbers in zip(reading, values, strict=True)
         for part in line.parts
         if part.place == place
     ]
-    if not found:  # an empty reference beside others is not read
+    if not parts:  # an empty reference beside others is not read
         return PieceScores((), (), np.zeros((*values[0].shape[:-1], 0)), 0)
-    longest = max((part for part, _ in found), key=lambda part: len(part.spans))
+    longest = max((part for part, _ in parts), key=lambda part: len(part.spans))
     total, count = np.zeros((*values[0].shape[:-1], len(longest.spans))), np.zeros(len(longest.spans))
-    for part, numbers in found:
+    for part, numbers in parts:
         total[..., : len(part.spans)] += numbers
         count[: len(part.spans)] += 1
     return PieceScores(longest.spans, longest.pieces, total / count if combine == "mean" else total, longest.total)
@@ -266,19 +266,19 @@ def modules_of(inside: Inside, layer: int) -> list[tuple["Module", slice]]:
 def states(inside: Inside, readings: Sequence[Reading], layer: int) -> "Tensor":
     """Return the state after a layer, rows x pieces x width, cut off from any gradient."""
     torch = importlib.import_module("torch")
-    found: list[tuple[slice, Tensor]] = []
+    outputs: list[tuple[slice, Tensor]] = []
 
     def keeper(rows: slice) -> Callable[[object, object, object], None]:
-        return lambda _module, _inputs, output: found.append((rows, _state(output)))
+        return lambda _module, _inputs, output: outputs.append((rows, _state(output)))
 
     modules = modules_of(inside, layer)
     with contextlib.ExitStack() as stack, torch.no_grad():
         for module, rows in modules:
             stack.callback(module.register_forward_hook(keeper(rows)).remove)
         inside.score(readings)
-    if len(found) < len(modules):
+    if len(outputs) < len(modules):
         raise unread(inside, layer)
-    return join_rows(found, len(rows_of(readings)))
+    return join_rows(outputs, len(rows_of(readings)))
 
 
 def join_rows(parts: Sequence[tuple[slice, "Tensor"]], count: int) -> "Tensor":
@@ -408,12 +408,12 @@ def measure_attention(
     """
     torch = importlib.import_module("torch")
     seen = real(rows_of(readings), inside.device)
-    found: dict[int, list[tuple[slice, Tensor]]] = {layer: [] for layer in layers}
+    outputs: dict[int, list[tuple[slice, Tensor]]] = {layer: [] for layer in layers}
 
     def watcher(heads: "_Heads", layer: int) -> Callable[["Tensor", "Tensor", "Tensor"], None]:
         def watch(query: "Tensor", key: "Tensor", value: "Tensor") -> None:
             mean = heads.attention(query, key, seen[heads.keys], asking[heads.queries])
-            found[layer].append((heads.keys, mean * heads.norms(value) if norm else mean))
+            outputs[layer].append((heads.keys, mean * heads.norms(value) if norm else mean))
 
         return watch
 
@@ -422,7 +422,7 @@ def measure_attention(
             for heads in _heads(inside, layer, across=across):
                 stack.enter_context(_watch_attention(heads, watcher(heads, layer)))
         inside.score(readings)
-    table: Tensor = torch.stack([join_rows(own, len(seen)) for own in found.values()], dim=1)
+    table: Tensor = torch.stack([join_rows(parts, len(seen)) for parts in outputs.values()], dim=1)
     return table
 
 
@@ -434,7 +434,7 @@ def measure_steering(inside: Inside, readings: Sequence[Reading], layers: Sequen
     """
     torch = importlib.import_module("torch")
     seen = real(rows_of(readings), inside.device)
-    own = [(layer, heads) for layer in layers for heads in _heads(inside, layer)]
+    attentions = [(layer, heads) for layer in layers for heads in _heads(inside, layer)]
     weights: dict[_Heads, Tensor] = {}
     nudges: dict[_Heads, Tensor] = {}
 
@@ -445,20 +445,20 @@ def measure_steering(inside: Inside, readings: Sequence[Reading], layers: Sequen
         return watch
 
     with contextlib.ExitStack() as stack, torch.enable_grad():
-        for _, heads in own:
+        for _, heads in attentions:
             stack.enter_context(_nudge_values(heads, nudges))
             stack.enter_context(_watch_attention(heads, watcher(heads)))
         scores = inside.score(readings)
-        for layer, heads in own:
+        for layer, heads in attentions:
             if heads not in nudges:
                 raise unread(inside, layer)
-        slopes = torch.autograd.grad(scores.sum(), [nudges[heads] for _, heads in own], allow_unused=True)
-    found: dict[int, list[tuple[slice, Tensor]]] = {layer: [] for layer in layers}
-    for (layer, heads), slope in zip(own, slopes, strict=True):
+        slopes = torch.autograd.grad(scores.sum(), [nudges[heads] for _, heads in attentions], allow_unused=True)
+    products: dict[int, list[tuple[slice, Tensor]]] = {layer: [] for layer in layers}
+    for (layer, heads), slope in zip(attentions, slopes, strict=True):
         if slope is None:
             raise unread(inside, layer)
-        found[layer].append((heads.keys, weights[heads] * heads.lengths(slope)))
-    table: Tensor = torch.stack([join_rows(parts, len(seen)) for parts in found.values()], dim=1)
+        products[layer].append((heads.keys, weights[heads] * heads.lengths(slope)))
+    table: Tensor = torch.stack([join_rows(parts, len(seen)) for parts in products.values()], dim=1)
     return table
 
 
@@ -511,18 +511,18 @@ def _heads(inside: Inside, layer: int, *, across: bool = False) -> list[_Heads]:
     if across:
         reading, writing = towers
         return [_attention(inside, writing.blocks[layer - 1], _ACROSS, (writing.rows, reading.rows), causal=False)]
-    found = []
+    attentions = []
     for number, tower in enumerate(towers):
         block = tower.blocks[layer - 1]
-        names = next((own for own in _NAMES if hasattr(_inner(block, own[0]), own[1][0])), None)
+        names = next((names for names in _NAMES if hasattr(_inner(block, names[0]), names[1][0])), None)
         config = inside.network.config
         positions = getattr(config, "position_embedding_type", None) or "absolute"
         if names is None or getattr(_inner(block, names[2]), "weight", None) is None:
             raise strange(inside, "its blocks have no attention with query, key and value as BERT's or BART's have")
         if positions != "absolute" or getattr(config, "is_decoder", False):
             raise strange(inside, "its attention depends on more than queries and keys (relative positions, a decoder)")
-        found.append(_attention(inside, block, names, (tower.rows, tower.rows), causal=number > 0))
-    return found
+        attentions.append(_attention(inside, block, names, (tower.rows, tower.rows), causal=number > 0))
+    return attentions
 
 
 def _attention(
@@ -533,8 +533,8 @@ def _attention(
     *,
     causal: bool,
 ) -> _Heads:
-    own, projections, output, number = names
-    module = block.get_submodule(own)
+    path, projections, output, number = names
+    module = block.get_submodule(path)
     heads = getattr(module, number, None)
     if heads is None:
         raise strange(inside, f"its attention has no {number}")
@@ -550,13 +550,13 @@ def _inner(module: object, path: str) -> object:
 @contextlib.contextmanager
 def _watch_attention(heads: _Heads, watch: Callable[["Tensor", "Tensor", "Tensor"], None]) -> Iterator[None]:
     """Call `watch` with the query, key and value vectors whenever the attention of a block is computed."""
-    held: dict[str, Tensor] = {}
+    vectors: dict[str, Tensor] = {}
 
     def keep(name: str) -> Callable[[object, object, "Tensor"], None]:
-        return lambda _module, _inputs, output: held.update({name: output})
+        return lambda _module, _inputs, output: vectors.update({name: output})
 
     def done(_module: object, _inputs: object, _output: object) -> None:
-        watch(*(held.pop(name) for name in heads.projections))
+        watch(*(vectors.pop(name) for name in heads.projections))
 
     with contextlib.ExitStack() as stack:
         for name in heads.projections:

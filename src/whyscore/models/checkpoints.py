@@ -87,8 +87,8 @@ def owner_of(short: str) -> str | None:
 def warn_of(name: str, licence: str) -> None:
     """Warn where a licence forbids commercial use."""
     if _NON_COMMERCIAL.search(licence):
-        told = f"the weights of {name} are licensed {licence}: they are for non-commercial use only"
-        warnings.warn(told, LicenceWarning, stacklevel=2)
+        message = f"the weights of {name} are licensed {licence}: they are for non-commercial use only"
+        warnings.warn(message, LicenceWarning, stacklevel=2)
 
 
 def _short(name: str) -> str:
@@ -111,8 +111,8 @@ def _read_licence(card: Path) -> str | None:
 
 def front_matter(card: Path) -> str | None:
     """Return the YAML at the top of a model card, or None where there is none."""
-    found = _FRONT.match(card.read_text("utf-8", errors="replace"))
-    return found[1] if found else None
+    match = _FRONT.match(card.read_text("utf-8", errors="replace"))
+    return match[1] if match else None
 
 
 def _value(front: str, key: str) -> str | None:
@@ -121,10 +121,10 @@ def _value(front: str, key: str) -> str | None:
     >>> _value("license:\n- mit\n- gpl\ntags: []", "license")
     'mit, gpl'
     """
-    found = re.search(rf"^{key}:[ \t]*(\S.*)?((?:\n[ \t]*-.*)*)", front, re.MULTILINE)
-    if not found:
+    match = re.search(rf"^{key}:[ \t]*(\S.*)?((?:\n[ \t]*-.*)*)", front, re.MULTILINE)
+    if not match:
         return None
-    parts = [found[1] or "", *(line.strip().removeprefix("-") for line in found[2].splitlines())]
+    parts = [match[1] or "", *(line.strip().removeprefix("-") for line in match[2].splitlines())]
     return ", ".join(part.strip().strip("'\"").lower() for part in parts if part.strip()) or None
 
 
@@ -193,13 +193,13 @@ def find(name: str, patterns: Sequence[str], who: str) -> ModelLocation:
     if not _HUB_NAME.fullmatch(name):
         raise MissingExtra(f"{who}: no folder {name}. {_fetch(name, '')}")
     try:
-        return ModelLocation(name, _fetched(name, tuple(patterns), who), hub=True)
+        return ModelLocation(name, _fetch_folder(name, tuple(patterns), who), hub=True)
     except (OSError, ValueError) as error:
         raise _not_fetched(name, patterns, error, who) from error
 
 
 @lru_cache(maxsize=256)
-def _fetched(name: str, patterns: tuple[str, ...], who: str) -> Path:
+def _fetch_folder(name: str, patterns: tuple[str, ...], who: str) -> Path:
     """Return the hub's folder, asked for once per process: even without news an answer takes a while."""
     repository, _, revision = name.partition("@")
     hub = package("huggingface_hub", who)
@@ -311,10 +311,10 @@ def _read(path: Path, who: str, *, trusted: bool) -> dict[str, "Tensor"]:
         try:
             loaded: dict[str, Tensor] = package("safetensors.torch", who).load_file(path)
         except (errors, OSError, ValueError, RuntimeError) as error:
-            told = str(error).splitlines()[0]
-            raise DataError(f"is damaged or cut off: {told}; fetch it again", file=str(path)) from error
+            reason = str(error).splitlines()[0]
+            raise DataError(f"is damaged or cut off: {reason}; fetch it again", file=str(path)) from error
         return loaded
-    return _tensors(_unpacked(path, who, trusted=trusted), path, who)
+    return _tensors(_unpickle(path, who, trusted=trusted), path, who)
 
 
 def read_json(path: Path) -> dict[str, object]:
@@ -330,11 +330,13 @@ def read_json(path: Path) -> dict[str, object]:
 
 def refuse(where: Path, missing: Sequence[str], unexpected: Sequence[str], sizes: Mapping[str, str]) -> None:
     """Raise an error that names the weights that do not fit, if there are any."""
-    told = [f"missing {_listed(missing)}"] if missing else []
-    told += [f"unexpected {_listed(unexpected)}"] if unexpected else []
-    told += [f"of another size {_listed([f'{key} {size}' for key, size in sorted(sizes.items())])}"] if sizes else []
-    if told:
-        raise DataError(f"the weights do not fit the model: {'; '.join(told)}", file=str(where))
+    problems = [f"missing {_list_some(missing)}"] if missing else []
+    problems += [f"unexpected {_list_some(unexpected)}"] if unexpected else []
+    problems += (
+        [f"of another size {_list_some([f'{key} {size}' for key, size in sorted(sizes.items())])}"] if sizes else []
+    )
+    if problems:
+        raise DataError(f"the weights do not fit the model: {'; '.join(problems)}", file=str(where))
 
 
 @contextlib.contextmanager
@@ -414,12 +416,12 @@ def _not_fetched(name: str, patterns: Sequence[str], error: Exception, who: str)
     if type(error).__name__ == "GatedRepoError":
         page = f"https://huggingface.co/{name.partition('@')[0]}"
         return MissingExtra(f"{who}: {name} is gated. Accept the licence at {page} and log in with: hf auth login")
-    wanted = next((pattern for pattern in patterns if pattern not in SMALL), patterns[0])
+    missing = next((pattern for pattern in patterns if pattern not in SMALL), patterns[0])
     reason = reason.removeprefix("Got: ").rstrip(".")
-    return MissingExtra(f"{who}: cannot download {wanted} of {name} ({reason}). {_fetch(name, '')}")
+    return MissingExtra(f"{who}: cannot download {missing} of {name} ({reason}). {_fetch(name, '')}")
 
 
-def _unpacked(path: Path, who: str, *, trusted: bool) -> object:
+def _unpickle(path: Path, who: str, *, trusted: bool) -> object:
     torch = package("torch", who)
     if trusted:
         return torch.load(path, map_location="cpu", weights_only=False)
@@ -427,8 +429,8 @@ def _unpacked(path: Path, who: str, *, trusted: bool) -> object:
         with torch.serialization.safe_globals(list(_HARMLESS)):
             return torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
-        found = re.search(r"GLOBAL ([\w.]+)", str(error))
-        what = f"it needs {found[1]}" if found else "it holds more than tensors"
+        match = re.search(r"GLOBAL ([\w.]+)", str(error))
+        what = f"it needs {match[1]}" if match else "it holds more than tensors"
         raise DataError(
             f"is not read, as it could run code while loading: {what}. Convert it to safetensors, or say "
             "allow_pickle=True if you trust whoever made it",
@@ -447,7 +449,7 @@ def _tensors(content: object, path: Path, who: str) -> dict[str, "Tensor"]:
     return dict(inner)
 
 
-def _listed(names: Sequence[str]) -> str:
+def _list_some(names: Sequence[str]) -> str:
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return f"{', '.join(names[:_SHOWN])}{more}"
 
@@ -509,7 +511,7 @@ def build_network(  # noqa: D417 - `options` go to the network's class as they a
     """
     _, where, prefix = weights
     with quiet():
-        made, report = network.from_pretrained(  # type: ignore[attr-defined]
+        loaded, report = network.from_pretrained(  # type: ignore[attr-defined]
             None,
             config=config,
             state_dict=dict(weights.tensors),
@@ -521,9 +523,9 @@ def build_network(  # noqa: D417 - `options` go to the network's class as they a
     missing = sorted(f"{prefix}{key}" for key in report["missing_keys"] if key not in sizes)
     others = [key for key in report["unexpected_keys"] if not any(part in key for part in LEFTOVERS)]
     unexpected = sorted(f"{prefix}{key}" for key in others)
-    refuse(where, missing, unexpected, {f"{prefix}{key}": told for key, told in sizes.items()})
+    refuse(where, missing, unexpected, {f"{prefix}{key}": size for key, size in sizes.items()})
     warn_of(home.name, licence_of(home.name, home.folder))
-    return ready(made.eval(), request.device, request.precision)
+    return ready(loaded.eval(), request.device, request.precision)
 
 
 def _unreadable(file: str, home: ModelLocation, error: Exception, who: str) -> MissingExtra:
@@ -539,6 +541,6 @@ def model_signature(
 
     `trunc` is the number of pieces after which inputs are cut; `facts` stand between it and the licence.
     """
-    known = {"rev": revision(home, files), "prec": precision, "trunc": str(limit), **facts}
+    beginning = {"rev": revision(home, files), "prec": precision, "trunc": str(limit), **facts}
     ending = {"licence": licence_of(home.name, home.folder), "version": __version__}
-    return Signature(spec_of(metric), tuple((known | ending).items()))
+    return Signature(spec_of(metric), tuple((beginning | ending).items()))

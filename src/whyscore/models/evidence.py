@@ -133,8 +133,8 @@ def gather_terms(
         setting: Lexicon and languages, where they are known.
     """
     pairs = [
-        _Pair(own, (segment.source or "") if side is Side.HYPOTHESIS else segment.hypothesis, side)
-        for segment, own in zip(segments, words, strict=True)
+        _Pair(text, (segment.source or "") if side is Side.HYPOTHESIS else segment.hypothesis, side)
+        for segment, text in zip(segments, words, strict=True)
     ]
     return [_terms(pair, matched, setting) for pair, matched in zip(pairs, _matches(pairs, setting), strict=True)]
 
@@ -202,8 +202,8 @@ def _matches(pairs: Sequence[_Pair], setting: Setting) -> Iterator[FloatVector]:
     """Yield minus the similarity of each word with the other text, NaN where the encoder says nothing of it."""
     for start in range(0, len(pairs), _WINDOW):
         window = pairs[start : start + _WINDOW]
-        known = [pair for pair in window if _is_known(pair, setting)]
-        texts = list(dict.fromkeys(text for pair in known for text in (pair.words.text, pair.other)))
+        covered = [pair for pair in window if _is_known(pair, setting)]
+        texts = list(dict.fromkeys(text for pair in covered for text in (pair.words.text, pair.other)))
         sided = dict(zip(texts, by_phrases(texts, Embedded(), _PHRASES), strict=True))
         for pair in window:
             yield _match_pair(pair, sided) if pair.other in sided else np.full(len(pair.words), np.nan)
@@ -215,12 +215,12 @@ def _is_known(pair: _Pair, setting: Setting) -> bool:
 
 
 def _match_pair(pair: _Pair, sided: Mapping[str, Sided]) -> FloatVector:
-    own, other = sided[pair.words.text], sided[pair.other]
-    found = match(other, own)
-    if found is None:
+    text, other = sided[pair.words.text], sided[pair.other]
+    similarity = match(other, text)
+    if similarity is None:
         return np.full(len(pair.words), np.nan)
-    spans = [(start, end) for start, end in own.spans.tolist()]
-    return -pool_words(pair.words, Pieces(spans, own.pieces), found.hypothesis, fill="null").values
+    spans = [(start, end) for start, end in text.spans.tolist()]
+    return -pool_words(pair.words, Pieces(spans, text.pieces), similarity.hypothesis, fill="null").values
 
 
 def _links(pair: _Pair, lexicon: Lexicon | None) -> FloatVector:

@@ -67,8 +67,8 @@ def add(values: Floats, axis: int) -> FloatMatrix:
     >>> add(np.array([[0.5, 0.25]]), 1)
     array([[0.75]])
     """
-    found: FloatMatrix = _round(values.astype(np.float64), _grid(_SUMMAND_BITS)).sum(axis=axis, keepdims=True)
-    return found
+    total: FloatMatrix = _round(values.astype(np.float64), _grid(_SUMMAND_BITS)).sum(axis=axis, keepdims=True)
+    return total
 
 
 def _round_rows(rows: FloatMatrix) -> FloatMatrix:

@@ -34,19 +34,19 @@ _TEXT, _LIST = 8, 9
 def header_of(path: Path) -> Mapping[str, Value]:
     """Return the numbers and texts in the header of a file."""
     size = path.stat().st_size
-    with path.open("rb") as file, blamed_on(path):
+    with path.open("rb") as file, blame_file(path):
         if file.read(len(_MAGIC)) != _MAGIC:
             raise ValueError("it does not begin with GGUF")
         version, _tensors, entries = _read(file, "IQQ")
         if version not in _VERSIONS:
             raise ValueError(f"it has version {version}, expected 2 or 3")
-        found = {}
+        header = {}
         for _entry in range(int(entries)):
             name, (kind,) = _text(file, size), _read(file, "I")
             value = _value(file, int(kind), size)
             if value is not None:
-                found[name] = value
-        return found
+                header[name] = value
+        return header
 
 
 def _value(file: BinaryIO, kind: int, size: int) -> Value | None:
@@ -99,7 +99,7 @@ def need_reader(who: str) -> None:
 
 
 @contextmanager
-def blamed_on(path: Path) -> Iterator[None]:
+def blame_file(path: Path) -> Iterator[None]:
     """Turn what the readers raise for a damaged file into an error of ours.
 
     They check little: a wrong length shows as an index out of range, a wrong type as a missing key.

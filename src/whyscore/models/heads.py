@@ -79,7 +79,7 @@ def mix_of(parameters: "Tensor", gamma: "Tensor", how: LayerMix, *, norm: bool) 
     return Mix(weights, gamma, norm)
 
 
-def mixed(states: Sequence["Tensor"], mask: "Tensor", mix: Mix) -> "Tensor":
+def mix_states(states: Sequence["Tensor"], mask: "Tensor", mix: Mix) -> "Tensor":
     """Return the weighted sum of the states, batch x pieces x width; states of weight zero are not touched."""
     total = states[0].new_zeros(()).float()
     for state, weight in zip(states, mix.weights, strict=True):
@@ -97,7 +97,7 @@ def normalise(state: "Tensor", mask: "Tensor") -> "Tensor":
     return (state - mean) / (variance + _TINY).sqrt()
 
 
-def pooled(vectors: "Tensor", mask: "Tensor", how: Pooling) -> "Tensor":
+def pool_states(vectors: "Tensor", mask: "Tensor", how: Pooling) -> "Tensor":
     """Return one vector per sentence from one per piece."""
     if how == "cls":
         return vectors[:, 0]
@@ -114,9 +114,9 @@ def widen(tensor: "Tensor") -> "Tensor":
 
 def activation(name: object, where: Path) -> str:
     """Return the name of an activation as torch writes it, whatever its case, or refuse one that is not known."""
-    for known in ACTIVATIONS:
-        if str(name).lower() == known.lower():
-            return known
+    for candidate in ACTIVATIONS:
+        if str(name).lower() == candidate.lower():
+            return candidate
     raise SpecError(f"{where}: the activation is {name!r}, expected one of {', '.join(ACTIVATIONS)}")
 
 

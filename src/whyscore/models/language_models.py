@@ -152,16 +152,16 @@ class LanguageModel:
 
     def candidates(self, hidden: Hidden, choice: Choice, batch: int) -> list[Candidates]:
         """Return the candidates for each hidden word."""
-        asked = self._mask(hidden) if self._kind == "masked" else self._causal(hidden)
-        questions = list(dict.fromkeys(asked))
+        requests = self._mask(hidden) if self._kind == "masked" else self._causal(hidden)
+        questions = list(dict.fromkeys(requests))
 
         def compute(numbers: list[int]) -> list[Candidates]:
             rows = self._predict([questions[number] for number in numbers])[:, self._words]
             return [choice.of(self._texts, row) for row in rows]
 
         answers = in_batches([len(question.pieces) for question in questions], batch, compute, INFILL)
-        found = dict(zip(questions, answers, strict=True))
-        return [found[question] for question in asked]
+        answer_of = dict(zip(questions, answers, strict=True))
+        return [answer_of[question] for question in requests]
 
     def _mask(self, hidden: Hidden) -> list[Question]:
         """Return the texts with the mask token in the place of each word."""
@@ -203,10 +203,10 @@ def load(name: str, kind: Literal["auto", "masked", "causal"], device: str) -> L
     try:
         with quiet():
             config = transformers.AutoConfig.from_pretrained(**where)
-            chosen = _kind(name, config.architectures or []) if kind == "auto" else kind
+            model_kind = _kind(name, config.architectures or []) if kind == "auto" else kind
             tokenizer = transformers.AutoTokenizer.from_pretrained(**where)
-            made = getattr(transformers, _CLASSES[chosen])
-            network = made.from_pretrained(**where, use_safetensors=True, dtype=torch.float32)
+            architecture = getattr(transformers, _CLASSES[model_kind])
+            network = architecture.from_pretrained(**where, use_safetensors=True, dtype=torch.float32)
     except OSError as error:
         reason = str(error).strip().split("\n")[0]
         raise MissingExtra(
@@ -219,11 +219,11 @@ def load(name: str, kind: Literal["auto", "masked", "causal"], device: str) -> L
         inputs = as_tensors([Row(question.pieces, 0) for question in questions], tokenizer.pad_token_id or 0, device)
         with torch.inference_mode():
             logits = network(input_ids=inputs.ids, attention_mask=inputs.mask).logits
-            chosen = logits[list(range(len(questions))), [question.at for question in questions]]
-            result: FloatMatrix = chosen.double().softmax(dim=-1).cpu().numpy()
+            predictions = logits[list(range(len(questions))), [question.at for question in questions]]
+            result: FloatMatrix = predictions.double().softmax(dim=-1).cpu().numpy()
         return result
 
-    return LanguageModel(name, tokenizer, predict, chosen, getattr(config, "max_position_embeddings", None))
+    return LanguageModel(name, tokenizer, predict, model_kind, getattr(config, "max_position_embeddings", None))
 
 
 def _kind(name: str, architectures: Sequence[str]) -> Kind:
@@ -262,12 +262,12 @@ def _replace_word(words: Words, word: int, text: str) -> str:
 
 def _spot(pieces: Sequence[int], offsets: Sequence[tuple[int, int]], mask: int, start: int) -> int:
     """Return the position of our mask, which need not be the only one in the text."""
-    found = (
+    positions = (
         position
         for position, (piece, (first, last)) in enumerate(zip(pieces, offsets, strict=True))
         if piece == mask and first <= start < last
     )
-    return next(found)
+    return next(positions)
 
 
 WHO = "language model"
@@ -298,22 +298,22 @@ class Causal:
         """
         coded = self.coder.code(texts, strip=begin)
         room = self.limit - int(begin)
-        self.cuts.add(sum(len(found.ids) > room for found in coded.values()), len(coded))
+        self.cuts.add(sum(len(text.ids) > room for text in coded.values()), len(coded))
         if begin:
-            rows = {text: Row((self.start, *(found.ids[:room] or (self.end,))), 1) for text, found in coded.items()}
+            rows = {text: Row((self.start, *(coding.ids[:room] or (self.end,))), 1) for text, coding in coded.items()}
         else:
-            rows = {text: Row(found.ids[:room], 1) for text, found in coded.items() if len(found.ids) > 1}
+            rows = {text: Row(coding.ids[:room], 1) for text, coding in coded.items() if len(coding.ids) > 1}
         values = zip(rows, self.log_probabilities(list(rows.values())), strict=True)
-        return dict.fromkeys(coded, 0.0) | {text: float(own.mean()) for text, own in values}
+        return dict.fromkeys(coded, 0.0) | {text: float(logs.mean()) for text, logs in values}
 
     def pieces(self, texts: Sequence[str]) -> dict[str, tuple[PiecedText, FloatVector]]:
         """Return the pieces of each distinct text, and the log-probability of those that are read."""
         coded = self.coder.code(texts)
         room = self.limit - 1
-        self.cuts.add(sum(len(found.ids) > room for found in coded.values()), len(coded))
-        rows = {text: Row((self.start, *found.ids[:room]), 1) for text, found in coded.items() if found.ids}
+        self.cuts.add(sum(len(text.ids) > room for text in coded.values()), len(coded))
+        rows = {text: Row((self.start, *coding.ids[:room]), 1) for text, coding in coded.items() if coding.ids}
         values = dict(zip(rows, self.log_probabilities(list(rows.values())), strict=True))
-        return {text: (found, values.get(text, np.zeros(0))) for text, found in coded.items()}
+        return {text: (coding, values.get(text, np.zeros(0))) for text, coding in coded.items()}
 
     def log_probabilities(self, rows: Sequence[Row]) -> list[FloatVector]:
         """Return the log-probability of each piece after the first ones of its row, given all pieces before it.
@@ -343,18 +343,18 @@ class Causal:
         inputs = as_tensors(rows, self.coder.padding, self.device)
         # Position k predicts piece k + 1; nothing is asked of those before the first wanted piece.
         first = min(row.first for row in rows)
-        kept = inputs.ids.shape[1] - first + 1
-        wanted = (inputs.mask * inputs.types)[:, first:].bool()
+        count = inputs.ids.shape[1] - first + 1
+        scored = (inputs.mask * inputs.types)[:, first:].bool()
         read = inputs._replace(mask=torch.nn.functional.pad(inputs.mask, (shared, 0), value=1))
         with torch.inference_mode():
-            logits = self._network(read, kept, _repeat(states, len(rows)))[:, -kept:-1][wanted]
-            values = _log_probability(logits, inputs.ids[:, first:][wanted]).cpu().double()
+            logits = self._network(read, count, _repeat(states, len(rows)))[:, -count:-1][scored]
+            values = _log_probability(logits, inputs.ids[:, first:][scored]).cpu().double()
         return [part.numpy() for part in torch.split(values, [len(row.ids) - row.first for row in rows])]
 
-    def _network(self, inputs: Inputs, kept: int, states: "DynamicCache | None") -> "Tensor":
-        """Return the logits, of the last `kept` positions alone where the network can leave out the others."""
+    def _network(self, inputs: Inputs, count: int, states: "DynamicCache | None") -> "Tensor":
+        """Return the logits, of the last `count` positions alone where the network can leave out the others."""
         takes = inspect.signature(self.network.forward).parameters
-        options: dict[str, object] = {"logits_to_keep": kept} if "logits_to_keep" in takes else {}
+        options: dict[str, object] = {"logits_to_keep": count} if "logits_to_keep" in takes else {}
         options |= {"use_cache": False} if states is None else {"use_cache": True, "past_key_values": states}
         logits: Tensor = self.network(input_ids=inputs.ids, attention_mask=inputs.mask, **options).logits
         return logits
@@ -383,7 +383,7 @@ def _log_probability(logits: "Tensor", pieces: "Tensor") -> "Tensor":
     """Return the log-probability of one piece per row of logits."""
     torch = importlib.import_module("torch")
     parts = zip(torch.split(logits, _SLICE), torch.split(pieces, _SLICE), strict=True)
-    values = [widen(own).log_softmax(-1).gather(1, wanted[:, None])[:, 0] for own, wanted in parts]
+    values = [widen(part).log_softmax(-1).gather(1, ids[:, None])[:, 0] for part, ids in parts]
     result: Tensor = torch.cat(values)
     return result
 
@@ -433,10 +433,10 @@ def _load(weights: Path, home: ModelLocation, device: str, precision: Precision)
     warn_of(home.name, text_licence_of(home.name))
     limit, vocabulary = _limit_in(config), int(config.get_text_config().vocab_size)
     ready_network = ready(network, device, precision).eval()
-    made = Causal(coder, ready_network, start, end, limit, vocabulary, device, Cuts(WHO, limit))
-    if not _is_causal(made):
+    model = Causal(coder, ready_network, start, end, limit, vocabulary, device, Cuts(WHO, limit))
+    if not _is_causal(model):
         raise _not_causal(home, config)
-    return made
+    return model
 
 
 class _Parts(NamedTuple):
@@ -459,7 +459,7 @@ def _gguf_parts(path: Path) -> _Parts:
     transformers = package("transformers", WHO)
     home, options = ModelLocation(str(path), path.parent, hub=False), {"gguf_file": path.name}
     # The bar of the conversion has no switch of its own.
-    with gguf.blamed_on(path), quiet(), contextlib.redirect_stderr(io.StringIO()):
+    with gguf.blame_file(path), quiet(), contextlib.redirect_stderr(io.StringIO()):
         config = transformers.AutoConfig.from_pretrained(home.folder, trust_remote_code=False, **options)
         coder = Coder(transformers.AutoTokenizer.from_pretrained(home.folder, trust_remote_code=False, **options), WHO)
         return _Parts(config, coder, _network(home, path, config, **options))
@@ -489,12 +489,14 @@ def _not_causal(home: ModelLocation, config: "PretrainedConfig") -> SpecError:
 
 def _ends(config: "PretrainedConfig", home: ModelLocation) -> tuple[int, int]:
     """Return the tokens that begin and end a text; where there is but one, it does both."""
-    own = config.get_text_config()
-    named = [token[0] if isinstance(token, list) else token for token in (own.bos_token_id, own.eos_token_id)]
-    known = [token for token in named if isinstance(token, int)]
-    if not known:
+    text_config = config.get_text_config()
+    named = [
+        token[0] if isinstance(token, list) else token for token in (text_config.bos_token_id, text_config.eos_token_id)
+    ]
+    tokens = [token for token in named if isinstance(token, int)]
+    if not tokens:
         raise SpecError(f"{WHO}: {home.name} names no token that begins a text; choose a causal model such as gpt2")
-    return known[0], known[-1]
+    return tokens[0], tokens[-1]
 
 
 def _limit_in(config: "PretrainedConfig") -> int:

@@ -82,11 +82,11 @@ class Lexicon:
         >>> lexicon.links(["house", "books"], ["das", "Haus"]).best.round(1)
         array([-0.2,  nan])
         """
-        given = [token for word in others for token in tokens(word)]
+        other_tokens = [token for word in others for token in tokens(word)]
         owner = np.array([k for k, word in enumerate(words) for _ in tokens(word)], dtype=np.intp)
-        own = [token for word in words for token in tokens(word)]
-        table = self.table(own, given, side)
-        known = np.array([token in self._known[side] for token in own], dtype=np.bool_)
+        word_tokens = [token for word in words for token in tokens(word)]
+        table = self.table(word_tokens, other_tokens, side)
+        known = np.array([token in self._known[side] for token in word_tokens], dtype=np.bool_)
         best = np.where(known, np.log(table[:, 1:].max(axis=1, initial=FLOOR)), np.nan)
         total = np.where(known, np.log(np.maximum(table.mean(axis=1), FLOOR)), np.nan)
         return Links(_means(best, owner, len(words)), _means(total, owner, len(words)))
@@ -100,8 +100,8 @@ class Lexicon:
         column = 0 if side is Side.HYPOTHESIS else 1
         if not len(self._keys):
             return np.zeros(keys.shape)
-        found = (self._keys[place] == keys) & (here >= 0) & (there >= 0)
-        return np.where(found, self.probabilities[place, column], 0.0)
+        present = (self._keys[place] == keys) & (here >= 0) & (there >= 0)
+        return np.where(present, self.probabilities[place, column], 0.0)
 
     def _numbers(self, words: Iterable[str]) -> NDArray[np.int64]:
         return np.array([self._number.get(word, -1) for word in words], dtype=np.int64)
@@ -133,16 +133,16 @@ def learn_lexicon(sources: Sequence[str], targets: Sequence[str], *, least: floa
     """
     if len(sources) != len(targets):
         raise DataError(f"{len(sources)} sources, {len(targets)} targets: every line needs its counterpart")
-    kept = [(_all_tokens(source), _all_tokens(target)) for source, target in zip(sources, targets, strict=True)]
+    corpus = [(_all_tokens(source), _all_tokens(target)) for source, target in zip(sources, targets, strict=True)]
     # Sums in another order would differ in the last digits.
-    kept = sorted(pair for pair in kept if all(0 < len(side) <= _MOST_TOKENS for side in pair))
-    if not kept:
+    corpus = sorted(pair for pair in corpus if all(0 < len(side) <= _MOST_TOKENS for side in pair))
+    if not corpus:
         raise DataError("no pair of texts to learn from: every text is empty or too long")
-    here, there = [source for source, _ in kept], [target for _, target in kept]
-    words = (EMPTY, *dict.fromkeys(token for pair in kept for side in pair for token in side))
+    here, there = [source for source, _ in corpus], [target for _, target in corpus]
+    words = (EMPTY, *dict.fromkeys(token for pair in corpus for side in pair for token in side))
     number = {word: k for k, word in enumerate(words)}
     forward, backward = (
-        _directed(given, translated, number, least) for given, translated in ((here, there), (there, here))
+        _estimate_direction(given, translated, number, least) for given, translated in ((here, there), (there, here))
     )
     keys = np.concatenate([forward.given * len(words) + forward.word, backward.word * len(words) + backward.given])
     distinct, place = np.unique(keys, return_inverse=True)
@@ -160,8 +160,8 @@ def tokens(text: str) -> tuple[str, ...]:
     >>> tokens("Treatment."), tokens("...")
     (('treatment',), ('.', '.', '.'))
     """
-    found = tuple(UnicodeWords().split(text.lower()))
-    return tuple(token for token in found if _SPEAKS.search(token)) or found
+    parts = tuple(UnicodeWords().split(text.lower()))
+    return tuple(token for token in parts if _SPEAKS.search(token)) or parts
 
 
 def _all_tokens(text: str) -> tuple[str, ...]:
@@ -218,7 +218,7 @@ class _Directed(NamedTuple):
     probability: FloatVector
 
 
-def _directed(
+def _estimate_direction(
     given: Sequence[Sentence], translated: Sequence[Sentence], number: Mapping[str, int], least: float
 ) -> _Directed:
     together = cooccurrences(given, translated, number)
@@ -265,26 +265,26 @@ def _read_arrays(path: Path) -> Lexicon:
         # Opened here, as numpy leaves a file open that it cannot read.
         with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
             words = tuple(stored["words"].tobytes().decode("utf-8", "surrogatepass").split("\n"))
-            found = Lexicon(words, stored["pairs"], stored["probabilities"])
+            lexicon = Lexicon(words, stored["pairs"], stored["probabilities"])
             digest = str(stored["digest"])
     except UNREADABLE_ARRAYS as error:
-        told = (str(error).splitlines() or [type(error).__name__])[0]
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise DataError(
-            f"cannot be read as a lexicon: {told}. Make it anew with learn-lexicon", file=str(path)
+            f"cannot be read as a lexicon: {reason}. Make it anew with learn-lexicon", file=str(path)
         ) from error
-    _check(found, path)
-    if found.digest != digest:
+    _check(lexicon, path)
+    if lexicon.digest != digest:
         raise DataError(f"its numbers do not match its digest {digest}; learn it again", file=str(path))
-    return found
+    return lexicon
 
 
-def _check(found: Lexicon, path: Path) -> None:
+def _check(lexicon: Lexicon, path: Path) -> None:
     """Refuse arrays that are no lexicon."""
-    pairs, probabilities = found.pairs, found.probabilities
+    pairs, probabilities = lexicon.pairs, lexicon.probabilities
     shaped = pairs.dtype.kind == "i" and probabilities.dtype.kind == "f" and pairs.shape == probabilities.shape
-    if not shaped or pairs.shape[1:] != (2,) or found.words[0] != EMPTY:
+    if not shaped or pairs.shape[1:] != (2,) or lexicon.words[0] != EMPTY:
         raise DataError("holds no table of word pairs; learn it again", file=str(path))
-    if np.any((pairs < 0) | (pairs >= len(found.words))) or not np.all((probabilities >= 0) & (probabilities <= 1)):
+    if np.any((pairs < 0) | (pairs >= len(lexicon.words))) or not np.all((probabilities >= 0) & (probabilities <= 1)):
         raise DataError("holds numbers that are no words or no probabilities; learn it again", file=str(path))
 
 
@@ -301,14 +301,16 @@ def _read_table(path: Path) -> Lexicon:
     number = {word: k for k, word in enumerate(words)}
     pairs = np.array([(number[source], number[target]) for source, target in rows], dtype=np.int32)
     order = np.lexsort((pairs[:, 1], pairs[:, 0]))
-    return Lexicon(words, pairs[order], _completed(pairs, np.array(list(rows.values())))[order].astype(np.float32))
+    return Lexicon(
+        words, pairs[order], _complete_probabilities(pairs, np.array(list(rows.values())))[order].astype(np.float32)
+    )
 
 
 def _fields(row: str, path: Path, line: int) -> list[str]:
     fields = row.split("\t")
     if len(fields) not in _COLUMNS:
-        told = f"expected source, target and probability between tabs, found {len(fields)} columns"
-        raise DataError(told, file=str(path), line=line)
+        message = f"expected source, target and probability between tabs, found {len(fields)} columns"
+        raise DataError(message, file=str(path), line=line)
     return [fields[0].lower(), fields[1].lower(), *fields[2:]]
 
 
@@ -322,7 +324,7 @@ def _probabilities(numbers: Sequence[str], path: Path, line: int) -> tuple[float
     return there, back
 
 
-def _completed(pairs: NDArray[np.int32], probabilities: FloatMatrix) -> FloatMatrix:
+def _complete_probabilities(pairs: NDArray[np.int32], probabilities: FloatMatrix) -> FloatMatrix:
     """Return both directions, the second from the first where it is missing."""
     sums = np.bincount(pairs[:, 1], probabilities[:, 0])[pairs[:, 1]]
     derived = np.divide(probabilities[:, 0], sums, out=np.zeros(len(sums)), where=sums > 0)

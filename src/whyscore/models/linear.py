@@ -83,8 +83,8 @@ def _order(layer: "Linear") -> "Tensor":
     """Return the weights of a layer in the order of oneDNN."""
     weight = layer.weight
     state = (weight.data_ptr(), weight._version)  # noqa: SLF001
-    known = _ordered.get(layer)
-    if known is None or known.state != state:
+    ordered = _ordered.get(layer)
+    if ordered is None or ordered.state != state:
         operators = importlib.import_module("torch").ops.mkldnn
-        known = _ordered[layer] = _Ordered(state, operators._reorder_linear_weight(weight, None))  # noqa: SLF001
-    return known.weights
+        ordered = _ordered[layer] = _Ordered(state, operators._reorder_linear_weight(weight, None))  # noqa: SLF001
+    return ordered.weights

@@ -81,11 +81,11 @@ class LanguageMap:
 
     def apply(self, vectors: Vectors, which: Kind) -> NDArray[np.float64]:
         """Return mapped vectors, one per row."""
-        given = np.asarray(vectors, dtype=np.float64)
+        rows = np.asarray(vectors, dtype=np.float64)
         if which == "clp":
-            return given @ self._need(self.projection, "projection (clp)")
+            return rows @ self._need(self.projection, "projection (clp)")
         direction = self._need(self.direction, "direction (umd)")
-        return given - np.outer(given @ direction, direction)
+        return rows - np.outer(rows @ direction, direction)
 
     def check(self, name: str, encoder: Signature, width: int) -> None:
         """Refuse vectors the map was not learned for; `name` says which map in the message."""
@@ -130,8 +130,8 @@ class Gram:
 
 def encoder_facts(signature: Signature) -> dict[str, str]:
     """Return the facts of an encoder that its maps depend on."""
-    known = dict(signature.facts)
-    return {"model": signature.spec} | {key: known[key] for key in ("rev", "layer") if key in known}
+    facts = dict(signature.facts)
+    return {"model": signature.spec} | {key: facts[key] for key in ("rev", "layer") if key in facts}
 
 
 def write_map(learned: LanguageMap, path: str | Path) -> None:
@@ -156,28 +156,30 @@ def read_map(path: str | Path) -> LanguageMap:
         raise DataError(f"no map {str(path)!r}: learn one with learn_map", file=str(path))
     readers = {".npz": _read_npz, ".safetensors": _read_safetensors}
     try:
-        found = readers.get(target.suffix, _read_numbers)(target)
+        language_map = readers.get(target.suffix, _read_numbers)(target)
     except DataError:
         raise
     except UNREADABLE_ARRAYS as error:
-        told = (str(error).splitlines() or [type(error).__name__])[0]
-        raise DataError(f"cannot be read as a map: {told}", file=str(path)) from error
-    _check(found, str(path))
-    stored = found.facts.get("digest", found.digest)
-    if stored != found.digest:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise DataError(f"cannot be read as a map: {reason}", file=str(path)) from error
+    _check(language_map, str(path))
+    stored = language_map.facts.get("digest", language_map.digest)
+    if stored != language_map.digest:
         raise DataError(f"its numbers are not those it was written with (digest {stored})", file=str(path))
-    return found
+    return language_map
 
 
-def _check(found: LanguageMap, path: str) -> None:
+def _check(language_map: LanguageMap, path: str) -> None:
     """Refuse numbers that are no map: W is square, v as long as it is wide, all of them are finite."""
-    width = found.width
-    for numbers, shape in ((found.projection, (width, width)), (found.direction, (width,))):
+    width = language_map.width
+    for numbers, shape in ((language_map.projection, (width, width)), (language_map.direction, (width,))):
         if numbers is not None and (numbers.dtype.kind != "f" or numbers.shape != shape):
             raise DataError(f"expected numbers of the shape {shape}, found {numbers.dtype} {numbers.shape}", file=path)
         if numbers is not None and not np.isfinite(numbers).all():
             raise DataError("holds a number that is not finite", file=path)
-    if not isinstance(found.facts, dict) or not all(isinstance(fact, str) for fact in found.facts.values()):
+    if not isinstance(language_map.facts, dict) or not all(
+        isinstance(fact, str) for fact in language_map.facts.values()
+    ):
         raise DataError("what it says of itself is no list of texts by name", file=path)
 
 
@@ -194,8 +196,8 @@ def _read_safetensors(path: Path) -> LanguageMap:
     for name, values in numbers.items():
         if values.dtype.kind != "f":
             raise DataError(f"expected floats as {name}, found {values.dtype}", file=str(path))
-    found = {name: values.astype(np.float64) for name, values in numbers.items()}
-    return LanguageMap(found.get("projection"), found.get("direction"), facts)
+    floats = {name: values.astype(np.float64) for name, values in numbers.items()}
+    return LanguageMap(floats.get("projection"), floats.get("direction"), facts)
 
 
 def _read_numbers(path: Path) -> LanguageMap:
@@ -237,7 +239,7 @@ def read_links(lines: Iterable[str], *, file: str | None = None) -> list[tuple[L
     >>> read_links(["0-0 1-2"])
     [((0, 0), (1, 2))]
     """
-    found = []
+    links_by_line = []
     for number, line in enumerate(lines, start=1):
         links = []
         for part in line.split():
@@ -245,8 +247,8 @@ def read_links(lines: Iterable[str], *, file: str | None = None) -> list[tuple[L
             if not (dash and _place(source) and _place(target)):
                 raise DataError(f"expected links such as 0-0 1-2, found {part!r}", file=file, line=number)
             links.append((int(source), int(target)))
-        found.append(tuple(links))
-    return found
+        links_by_line.append(tuple(links))
+    return links_by_line
 
 
 def _place(digits: str) -> bool:
@@ -272,9 +274,9 @@ def ibm1(sources: Sequence[Sentence], targets: Sequence[Sentence]) -> list[tuple
     forth = _best(sources, targets)
     back = _best(targets, sources)
     links = []
-    for one, other in zip(forth, back, strict=True):
-        here = {(int(s), t) for t, s in enumerate(one.tolist()) if s >= 0}
-        there = {(s, int(t)) for s, t in enumerate(other.tolist()) if t >= 0}
+    for best_sources, best_targets in zip(forth, back, strict=True):
+        here = {(int(s), t) for t, s in enumerate(best_sources.tolist()) if s >= 0}
+        there = {(s, int(t)) for s, t in enumerate(best_targets.tolist()) if t >= 0}
         links.append(grow_links(here, there))
     return links
 
@@ -285,17 +287,17 @@ def grow_links(here: set[Link], there: set[Link]) -> tuple[Link, ...]:
     >>> grow_links({(0, 0), (1, 1)}, {(0, 0)})
     ((0, 0), (1, 1))
     """
-    kept, waiting = here & there, sorted(here ^ there)
+    links, waiting = here & there, sorted(here ^ there)
     added = True
     while added:
         added = False
         for source, target in waiting:
-            near = any((source + i, target + j) in kept for i in (-1, 0, 1) for j in (-1, 0, 1))
-            free = all(s != source for s, _ in kept) or all(t != target for _, t in kept)
-            if (source, target) not in kept and near and free:
-                kept.add((source, target))
+            near = any((source + i, target + j) in links for i in (-1, 0, 1) for j in (-1, 0, 1))
+            free = all(s != source for s, _ in links) or all(t != target for _, t in links)
+            if (source, target) not in links and near and free:
+                links.add((source, target))
                 added = True
-    return tuple(sorted(kept))
+    return tuple(sorted(links))
 
 
 def _best(sources: Sequence[Sentence], targets: Sequence[Sentence]) -> list[Indices]:

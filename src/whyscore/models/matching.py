@@ -124,11 +124,11 @@ def match(other: Sided, hypothesis: Sided) -> Pair | None:
     """Return the matched pair; None where one of the texts has nothing to match."""
     if other.empty or hypothesis.empty:
         return None
-    found = cosines(other, hypothesis)
+    table = cosines(other, hypothesis)
     both = other.whole is not None and hypothesis.whole is not None
     whole = [float(other.whole @ hypothesis.whole)] if both else []  # type: ignore[operator]
-    here = _similarity(found.max(axis=1), other.runs, whole)
-    return Pair(found, here, _similarity(found.max(axis=0), hypothesis.runs, whole))
+    here = _similarity(table.max(axis=1), other.runs, whole)
+    return Pair(table, here, _similarity(table.max(axis=0), hypothesis.runs, whole))
 
 
 def numbers(pair: Pair | None, other: FloatVector, hypothesis: FloatVector) -> Numbers:
@@ -139,9 +139,9 @@ def numbers(pair: Pair | None, other: FloatVector, hypothesis: FloatVector) -> N
     return Numbers(precision, recall, harmonic(precision, recall))
 
 
-def best_of_each(own: Sequence[Numbers]) -> Numbers:
+def best_of_each(rows: Sequence[Numbers]) -> Numbers:
     """Return the best of each number over several references."""
-    return Numbers(*(max(column) for column in zip(*own, strict=True)))
+    return Numbers(*(max(column) for column in zip(*rows, strict=True)))
 
 
 def harmonic(precision: float, recall: float) -> float:
@@ -229,44 +229,45 @@ class Reader:
     pinned: Pinned[Sided]
     in_context: Pinned[Sided]
 
-    def pairs(self, asked: Sequence[tuple[InContext, InContext]]) -> Iterator[tuple[Sided, Sided]]:
+    def pairs(self, pairs: Sequence[tuple[InContext, InContext]]) -> Iterator[tuple[Sided, Sided]]:
         """Yield both texts of each pair, in the order asked."""
-        for window in _windows(asked):
+        for window in _windows(pairs):
             # One side after the other: texts of one language share more pieces.
             texts = [text for side in zip(*window, strict=True) for text in side]
-            alone = self.pinned.take((one.text for one in texts), self.prepare)
-            ready = self._read_behind({one.key: one for one in texts if one.before}, alone)
+            alone = self.pinned.take((text.text for text in texts), self.prepare)
+            ready = self._read_behind({text.key: text for text in texts if text.before}, alone)
             for pair in window:
-                other, hypothesis = (ready[one.key] if one.before else alone[one.text] for one in pair)
+                other, hypothesis = (ready[text.key] if text.before else alone[text.text] for text in pair)
                 yield other, hypothesis
 
-    def _read_behind(self, asked: Mapping[str, InContext], alone: Mapping[str, Sided]) -> dict[str, Sided]:
+    def _read_behind(self, texts: Mapping[str, InContext], alone: Mapping[str, Sided]) -> dict[str, Sided]:
         def compute(keys: list[str]) -> list[Sided]:
-            fitted = self._fit([asked[key] for key in keys])
-            joined = iter(self.prepare([one.joined for one in fitted if one.before]))
+            fitted = self._fit([texts[key] for key in keys])
+            joined = iter(self.prepare([text.joined for text in fitted if text.before]))
             return [
-                _cut_context(next(joined), one, alone[one.text]) if one.before else alone[one.text] for one in fitted
+                _cut_context(next(joined), text, alone[text.text]) if text.before else alone[text.text]
+                for text in fitted
             ]
 
-        return self.in_context.take(asked, compute)
+        return self.in_context.take(texts, compute)
 
     def _fit(self, texts: Sequence[InContext]) -> list[InContext]:
         """Return the texts with as much before them as the model reads at once."""
         if not isinstance(self.encoder, SupportsLengths):
             return list(texts)
-        found = list(texts)
+        fitted = list(texts)
         long = list(range(len(texts)))
         while long:
-            lengths = self.encoder.lengths([found[k].joined for k in long])
-            long = [k for k, (read, total) in zip(long, lengths, strict=True) if read < total and found[k].before]
+            lengths = self.encoder.lengths([fitted[k].joined for k in long])
+            long = [k for k, (read, total) in zip(long, lengths, strict=True) if read < total and fitted[k].before]
             for k in long:
-                found[k] = found[k]._replace(before=found[k].before[1:])
-        return found
+                fitted[k] = fitted[k]._replace(before=fitted[k].before[1:])
+        return fitted
 
 
-def _cut_context(joined: Sided, own: InContext, alone: Sided) -> Sided:
+def _cut_context(joined: Sided, text: InContext, alone: Sided) -> Sided:
     """Return the units of a text out of those of the text behind its context; special pieces stay."""
-    offset = len(own.joined) - len(own.text)
+    offset = len(text.joined) - len(text.text)
     kept = joined.special | (joined.spans[:, 1] > offset)
     units = joined.runs[0]
     # A run is kept where all of its units are.
@@ -277,7 +278,7 @@ def _cut_context(joined: Sided, own: InContext, alone: Sided) -> Sided:
     counts = [int(run.sum()) for run in runs]
     rows = np.concatenate(runs)
     return Sided(
-        own.text,
+        text.text,
         np.maximum(joined.spans[kept] - offset, 0),
         tuple(compress(joined.pieces, kept)),
         joined.weights[kept],
@@ -290,35 +291,45 @@ def _cut_context(joined: Sided, own: InContext, alone: Sided) -> Sided:
     )
 
 
-def _windows(asked: Sequence[tuple[InContext, InContext]]) -> Iterator[Sequence[tuple[InContext, InContext]]]:
+def _windows(pairs: Sequence[tuple[InContext, InContext]]) -> Iterator[Sequence[tuple[InContext, InContext]]]:
     """Yield the pairs in groups of bounded size."""
-    start = held = 0
-    for number, pair in enumerate(asked):
-        held += sum(len(text) for one in pair for text in (one.text, *one.before))
-        if held > _WINDOW:
-            yield asked[start : number + 1]
-            start, held = number + 1, 0
-    if start < len(asked):
-        yield asked[start:]
+    start = size = 0
+    for number, pair in enumerate(pairs):
+        size += sum(len(text) for side in pair for text in (side.text, *side.before))
+        if size > _WINDOW:
+            yield pairs[start : number + 1]
+            start, size = number + 1, 0
+    if start < len(pairs):
+        yield pairs[start:]
 
 
 def by_pieces(texts: Sequence[str], encoder: Encoder, specials: Specials, weigh: Weigh | None = None) -> list[Sided]:
     """Return the texts with their pieces as units; `weigh` gives weights, 1 each without it."""
-    return [_of_pieces(text, own, specials, weigh) for text, own in zip(texts, encoder.encode(texts), strict=True)]
+    return [
+        _of_pieces(text, encoded, specials, weigh) for text, encoded in zip(texts, encoder.encode(texts), strict=True)
+    ]
 
 
-def _of_pieces(text: str, own: Encoded, specials: Specials, weigh: Weigh | None) -> Sided:
-    kept = ~own.special if specials == "exclude" else np.ones(len(own.pieces), dtype=np.bool_)
-    pieces = own.pieces if kept.all() else tuple(np.array(own.pieces, dtype=object)[kept].tolist())
+def _of_pieces(text: str, encoded: Encoded, specials: Specials, weigh: Weigh | None) -> Sided:
+    kept = ~encoded.special if specials == "exclude" else np.ones(len(encoded.pieces), dtype=np.bool_)
+    pieces = encoded.pieces if kept.all() else tuple(np.array(encoded.pieces, dtype=object)[kept].tolist())
     weights = np.ones(len(pieces)) if weigh is None else weigh(pieces)
-    special = own.special[kept]
+    special = encoded.special[kept]
     if special.all():
         weights = np.zeros(len(pieces))
     elif specials == "weightless":
         weights = np.where(_weightless(special, pieces), 0.0, weights)
-    vectors = own.vectors[kept]
+    vectors = encoded.vectors[kept]
     return Sided(
-        text, own.spans[kept], pieces, weights, special, (len(pieces),), vectors, lengths_of(vectors), seen=seen_of(own)
+        text,
+        encoded.spans[kept],
+        pieces,
+        weights,
+        special,
+        (len(pieces),),
+        vectors,
+        lengths_of(vectors),
+        seen=seen_of(encoded),
     )
 
 
@@ -329,17 +340,17 @@ def _weightless(special: NDArray[np.bool_], pieces: Sequence[str]) -> list[bool]
     return [flag and not _CODE.fullmatch(piece) for flag, piece in zip(special.tolist(), pieces, strict=True)]
 
 
-def pieces_of(own: Encoded) -> Pieces:
+def pieces_of(encoded: Encoded) -> Pieces:
     """Return the pieces of a text, special ones left out, as words are pooled from."""
-    spans = [(start, end) for start, end in own.spans[~own.special].tolist()]
-    return Pieces(spans, list(compress(own.pieces, ~own.special)), seen=seen_of(own))
+    spans = [(start, end) for start, end in encoded.spans[~encoded.special].tolist()]
+    return Pieces(spans, list(compress(encoded.pieces, ~encoded.special)), seen=seen_of(encoded))
 
 
-def seen_of(own: Encoded) -> int | None:
+def seen_of(encoded: Encoded) -> int | None:
     """Return where the model stopped reading; None for the end of the text."""
-    if own.total == len(own.pieces):
+    if encoded.total == len(encoded.pieces):
         return None
-    return int(own.spans[~own.special, 1].max(initial=0))
+    return int(encoded.spans[~encoded.special, 1].max(initial=0))
 
 
 _NO_BLANKS = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]")
@@ -349,14 +360,14 @@ def by_phrases(texts: Sequence[str], encoder: Encoder, orders: int) -> list[Side
     """Return the texts with their words as units, in phrases of up to `orders` words."""
     if pools_itself(encoder):
         coded = [code(text) for text in texts]
-        cuts = [_units(own.text, own.names, own.places) for own in coded]
+        cuts = [_units(text.text, text.names, text.places) for text in coded]
         pooled = pool_phrases(coded, [_ranges(cut.edges, orders) for cut in cuts])
-        return [_sided(cut, own.vectors, encoder, orders) for cut, own in zip(cuts, pooled, strict=True)]
+        return [_make_sided(cut, phrases.vectors, encoder, orders) for cut, phrases in zip(cuts, pooled, strict=True)]
     result = []
-    for text, own in zip(texts, encoder.encode(texts), strict=True):
-        cut = _units(text, list(compress(own.pieces, ~own.special)), own.spans[~own.special])
-        rows = mean_phrases(own, _ranges(cut.edges, orders))
-        result.append(_sided(cut, rows, encoder, orders)._replace(seen=seen_of(own)))
+    for text, encoded in zip(texts, encoder.encode(texts), strict=True):
+        cut = _units(text, list(compress(encoded.pieces, ~encoded.special)), encoded.spans[~encoded.special])
+        rows = mean_phrases(encoded, _ranges(cut.edges, orders))
+        result.append(_make_sided(cut, rows, encoder, orders)._replace(seen=seen_of(encoded)))
     return result
 
 
@@ -412,7 +423,7 @@ def _weights(cut: _Units, encoder: Encoder) -> FloatVector:
     return np.log1p(np.add.reduceat(encoder.surprisal(cut.pieces), cut.edges[:-1]))
 
 
-def _sided(cut: _Units, rows: NDArray[np.float32], encoder: Encoder, orders: int) -> Sided:
+def _make_sided(cut: _Units, rows: NDArray[np.float32], encoder: Encoder, orders: int) -> Sided:
     vectors, whole = rows[:-1], rows[-1].astype(np.float64)
     return Sided(
         cut.text,

@@ -8,7 +8,7 @@
    Answers come back in the order that was asked.
 4. What was computed of a text that is read by itself is pinned, the most recently used within a bound of bytes, so
    that probes meet what is known of the texts that do not change.
-5. Texts that are cut are counted, and told once per model; `watched_cuts` hears of all of them.
+5. Texts that are cut are counted, and told once per model; `watch_cuts` hears of all of them.
 
 Texts as rows of pieces that a network can read: whole, cut, or in overlapping windows, and put together again.
 
@@ -45,7 +45,7 @@ _watching: ContextVar[list[str] | None] = ContextVar("watching", default=None)
 
 
 @contextmanager
-def watched_cuts() -> Iterator[list[str]]:
+def watch_cuts() -> Iterator[list[str]]:
     """Give a list that gets a sentence whenever texts are cut meanwhile, whether that was told before or not."""
     seen: list[str] = []
     token = _watching.set(seen)
@@ -55,11 +55,11 @@ def watched_cuts() -> Iterator[list[str]]:
         _watching.reset(token)
 
 
-def note_cut(told: str) -> None:
+def note_cut(message: str) -> None:
     """Tell whoever watches that texts were cut."""
     seen = _watching.get()
     if seen is not None:
-        seen.append(told)
+        seen.append(message)
 
 
 BUDGET = {"cpu": 2_048, "gpu": 32_768}
@@ -175,17 +175,17 @@ class Cuts:
     count: int = 0
     told: bool = field(default=False, repr=False)
 
-    def add(self, cut: int, asked: int) -> None:
+    def add(self, cut: int, total: int) -> None:
         """Count cut texts among those that were asked."""
         self.count += cut
         if not cut:
             return
         limit = f"the {self.limit} pieces the model reads"
-        told = f"{self.who}: {cut} of {asked} inputs are longer than {limit}"
-        note_cut(told)
+        message = f"{self.who}: {cut} of {total} inputs are longer than {limit}"
+        note_cut(message)
         if not self.told:
             self.told = True
-            warnings.warn(f"{told}; their ends do not count in the score", TruncatedTextWarning, stacklevel=2)
+            warnings.warn(f"{message}; their ends do not count in the score", TruncatedTextWarning, stacklevel=2)
 
 
 class Sized(Protocol):
@@ -215,14 +215,14 @@ class Pinned(Generic[Held]):
         self.computed += len(missing)
         for text in distinct:
             self._held.move_to_end(text)
-        found = {text: self._held[text] for text in distinct}
+        values = {text: self._held[text] for text in distinct}
         self._trim()
-        return found
+        return values
 
     @property
     def size(self) -> int:
         """How many bytes are held."""
-        return sum(held.nbytes for held in self._held.values())
+        return sum(value.nbytes for value in self._held.values())
 
     def _trim(self) -> None:
         size = self.size
@@ -246,10 +246,10 @@ class Coder:
         if not distinct:
             return {}
         read = [self._prepare(text.strip() if strip else text) for text in distinct]
-        found = self._tokenizer(read, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+        batch = self._tokenizer(read, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
         leads = [len(text) - len(text.lstrip()) if strip else 0 for text in distinct]
         return {
-            text: self._place(tokens, lead) for text, tokens, lead in zip(distinct, found.encodings, leads, strict=True)
+            text: self._place(tokens, lead) for text, tokens, lead in zip(distinct, batch.encodings, leads, strict=True)
         }
 
     @property
@@ -356,8 +356,8 @@ def _halve_budget(count: int, longest: int, who: str) -> int:
             f"{who}: one input of {longest} pieces does not fit into memory. Use a smaller model, precision='bf16', or "
             "a device with more memory; what was scored before is kept"
         )
-    told = f"{who}: {count} inputs of {longest} pieces do not fit into memory; going on with {count // 2} at a time"
-    warnings.warn(told, MemoryWarning, stacklevel=3)
+    message = f"{who}: {count} inputs of {longest} pieces do not fit into memory; going on with {count // 2} at a time"
+    warnings.warn(message, MemoryWarning, stacklevel=3)
     gc.collect()
     torch = importlib.import_module("torch")
     if torch.cuda.is_available():
@@ -380,7 +380,7 @@ class TextNetwork:
         coded = self.coder.code(texts)
         room = self.limit - self.coder.frame.size(1)
         self.cuts.add(sum(len(text.ids) > room for text in coded.values()), len(coded))
-        return coded, {text: self.coder.frame.join([own.ids[:room]]) for text, own in coded.items()}
+        return coded, {text: self.coder.frame.join([coding.ids[:room]]) for text, coding in coded.items()}
 
     def compute_rows(self, rows: Sequence[Row], compute: Callable[[list[Row]], Sequence[Result]]) -> list[Result]:
         """Return one answer per row, computed in batches that fit the device."""
@@ -452,14 +452,14 @@ class RowCoder(Coder):
         inner = [rows[first : len(rows) - len(self._after)] for rows in vectors]
         ends = [vectors[0][:first], vectors[-1][len(vectors[-1]) - len(self._after) :]] if vectors else []
         joined = _join_parts(inner, number, room) if vectors else np.empty((0, width), dtype=np.float32)
-        kept = len(joined)
+        count = len(joined)
         begin, end = np.zeros((first, 2), np.int64), np.full((len(self._after), 2), len(text), np.int64)
-        special = np.ones(first + kept + len(self._after), dtype=np.bool_)
-        special[first : first + kept] = False
+        special = np.ones(first + count + len(self._after), dtype=np.bool_)
+        special[first : first + count] = False
         return Encoded(
             np.concatenate([ends[0], joined, ends[1]]) if ends else joined,
-            np.concatenate([begin, np.array(coded.spans[:kept], dtype=np.int64).reshape(-1, 2), end]),
-            (*self._written[0], *coded.pieces[:kept], *self._written[1]),
+            np.concatenate([begin, np.array(coded.spans[:count], dtype=np.int64).reshape(-1, 2), end]),
+            (*self._written[0], *coded.pieces[:count], *self._written[1]),
             special,
             first + number + len(self._after),
         )

@@ -53,13 +53,13 @@ def piece_surprisal(words: Words) -> FloatVector:
     """
     table = vocabulary()
     cut = segmenter().cut(words.text)
-    known = [-(table.unknown_score if piece == table.unknown else table.scores[piece]) for piece in cut.pieces]
+    surprisals = [-(table.unknown_score if piece == table.unknown else table.scores[piece]) for piece in cut.pieces]
     pieces = Pieces(cut.spans, [table.pieces[piece] for piece in cut.pieces])
-    values = np.array(known, dtype=np.float64)
+    values = np.array(surprisals, dtype=np.float64)
     # A word without a piece is one the tokenizer reads as nothing: control characters and the like.
-    found = pool_words(words, pieces, values, pool="sum", fill="value", value=0.0, split=True).values
-    found.flags.writeable = False
-    return found
+    pooled = pool_words(words, pieces, values, pool="sum", fill="value", value=0.0, split=True).values
+    pooled.flags.writeable = False
+    return pooled
 
 
 def frequency_surprisal(words: Words, language: str) -> FloatVector:
@@ -76,8 +76,8 @@ def frequency_problem(language: str | None) -> str | None:
     if language is None:
         return "the language is not known; name it, for instance by -l de-en"
     if _code(language) not in package.available_languages():
-        known = " ".join(sorted(package.available_languages()))
-        return f"no word frequencies for {language!r}; there are lists for: {known}"
+        languages = " ".join(sorted(package.available_languages()))
+        return f"no word frequencies for {language!r}; there are lists for: {languages}"
     return None
 
 

@@ -88,8 +88,8 @@ def read_tensors(path: Path) -> tuple[dict[str, NDArray[np.generic]], dict[str, 
 def _array(numbers: memoryview, name: str, place: _Place) -> NDArray[np.generic]:
     if place.dtype not in _TYPES:
         raise ValueError(f"{name!r} has the type {place.dtype}, expected one of {', '.join(_TYPES)}")
-    found: NDArray[np.generic] = np.frombuffer(numbers[place.start : place.end], dtype=_TYPES[place.dtype])
-    return found.reshape(place.shape)
+    array: NDArray[np.generic] = np.frombuffer(numbers[place.start : place.end], dtype=_TYPES[place.dtype])
+    return array.reshape(place.shape)
 
 
 def check_tensors(paths: Iterable[Path]) -> None:
@@ -105,8 +105,8 @@ def check_tensors(paths: Iterable[Path]) -> None:
 
 
 def _unreadable(error: Exception, path: Path) -> DataError:
-    told = (error.strerror if isinstance(error, OSError) else None) or str(error)
-    return DataError(f"is damaged, cannot be read as safetensors: {told}", file=str(path))
+    reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    return DataError(f"is damaged, cannot be read as safetensors: {reason}", file=str(path))
 
 
 def _header(file: BinaryIO, size: int) -> _Header:

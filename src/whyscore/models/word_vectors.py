@@ -67,10 +67,10 @@ class _FileVectors:
 
     def vectors(self, words: Sequence[str]) -> tuple[FloatMatrix, NDArray[np.bool_]]:
         """Return one row of unit length per word, and which words are known."""
-        width, found = self._rows(Path(self.path).expanduser(), words)
+        width, vectors = self._rows(Path(self.path).expanduser(), words)
         rows = np.zeros((len(words), width), dtype=np.float64)
         known = np.zeros(len(words), dtype=np.bool_)
-        for number, row in enumerate(found):
+        for number, row in enumerate(vectors):
             if row is not None:
                 rows[number], known[number] = row, True
         return unit(rows), known
@@ -87,7 +87,7 @@ class BinaryVectors(_FileVectors):
     def _rows(self, file: Path, words: Sequence[str]) -> "tuple[int, Iterable[Row | FloatVector | None]]":
         model = _read_model(str(file))
         places = (model.rows_of(word) for word in words)
-        return model.matrix.shape[1], (model.mean(own, self.path) if own else None for own in places)
+        return model.matrix.shape[1], (model.mean(rows, self.path) if rows else None for rows in places)
 
 
 class _Model(NamedTuple):
@@ -102,8 +102,8 @@ class _Model(NamedTuple):
     def rows_of(self, word: str) -> list[int]:
         """Return the rows whose mean is the vector of a word."""
         written = word.encode("utf-8", "surrogatepass")
-        own = self.words.get(written)
-        places = [] if own is None else [own]
+        row = self.words.get(written)
+        places = [] if row is None else [row]
         if word != _END and self.longest > 0 and self.buckets > 0:
             grams = letter_grams(word, self.shortest, self.longest)
             places += [self.own_rows + fnv(gram) % self.buckets for gram in grams]
@@ -111,10 +111,10 @@ class _Model(NamedTuple):
 
     def mean(self, places: Sequence[int], path: str) -> NDArray[np.float64]:
         """Return the mean of some rows."""
-        found = self.matrix[list(places)]
-        if not np.isfinite(found).all():
+        rows = self.matrix[list(places)]
+        if not np.isfinite(rows).all():
             raise DataError("a vector holds a number that is not finite: fetch the file again", file=path)
-        mean: NDArray[np.float64] = found.mean(axis=0, dtype=np.float64)
+        mean: NDArray[np.float64] = rows.mean(axis=0, dtype=np.float64)
         return mean
 
 
@@ -186,16 +186,16 @@ def _read(file: BinaryIO, path: str) -> _Model:
 
 def _word(file: BinaryIO) -> bytes:
     """Return the bytes up to the next zero."""
-    found = bytearray()
+    word = bytearray()
     while True:
         block = file.read(64)
         if not block:
             raise struct.error("no end of a word")
         head, zero, rest = block.partition(b"\0")
-        found += head
+        word += head
         if zero:
             file.seek(-len(rest), 1)
-            return bytes(found)
+            return bytes(word)
 
 
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
@@ -210,8 +210,8 @@ class TextVectors(_FileVectors):
     def _rows(self, file: Path, words: Sequence[str]) -> "tuple[int, Iterable[Row | FloatVector | None]]":
         opened = _open_table(str(file))
         written = [word.encode("utf-8", "surrogatepass") for word in words]
-        found = opened.rows(dict.fromkeys(written))
-        return opened.width, map(found.get, written)
+        rows = opened.rows(dict.fromkeys(written))
+        return opened.width, map(rows.get, written)
 
 
 Row = NDArray[np.float32]
@@ -237,40 +237,40 @@ class _Table:
         self._index: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]] | None = None
         self._found: dict[bytes, Row | None] = {}
 
-    def rows(self, wanted: dict[bytes, None]) -> dict[bytes, Row]:
-        new = wanted.keys() - self._found.keys()
+    def rows(self, words: dict[bytes, None]) -> dict[bytes, Row]:
+        new = words.keys() - self._found.keys()
         if new:
             self._found |= dict.fromkeys(new)
             self._found |= self._read_stream(new) if self._packed else self._look_up_lines(sorted(new))
-        return {word: row for word in wanted if (row := self._found[word]) is not None}
+        return {word: row for word in words if (row := self._found[word]) is not None}
 
-    def _read_stream(self, wanted: set[bytes]) -> dict[bytes, Row]:
-        found: dict[bytes, Row] = {}
+    def _read_stream(self, words: set[bytes]) -> dict[bytes, Row]:
+        rows: dict[bytes, Row] = {}
         count = 0
         for line in self._lines():
             word = self._word(line)
             count += 1
-            if word in wanted and word not in found:
-                found[word] = self._numbers(line.text, line.number)
-                if len(found) == len(wanted):
-                    return found
+            if word in words and word not in rows:
+                rows[word] = self._numbers(line.text, line.number)
+                if len(rows) == len(words):
+                    return rows
         self._check_count(count)
-        return found
+        return rows
 
-    def _look_up_lines(self, wanted: Sequence[bytes]) -> dict[bytes, Row]:
+    def _look_up_lines(self, words: Sequence[bytes]) -> dict[bytes, Row]:
         hashes, offsets, numbers = self._index_lines()
-        found: dict[bytes, Row] = {}
+        rows: dict[bytes, Row] = {}
         with Path(self._path).open("rb") as file:
-            for word in wanted:
+            for word in words:
                 place = int(np.searchsorted(hashes, hash(word)))
                 while place < len(hashes) and hashes[place] == hash(word):
                     file.seek(int(offsets[place]))
                     text, number = file.readline(), int(numbers[place])
                     if self._word(_Line(number, 0, text)) == word:
-                        found[word] = self._numbers(text, number)
+                        rows[word] = self._numbers(text, number)
                         break
                     place += 1
-        return found
+        return rows
 
     def _index_lines(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Return the hashes of all words in order, and where their lines begin; equal hashes in the file's order."""
@@ -282,8 +282,8 @@ class _Table:
                 numbers.append(line.number)
             self._check_count(len(hashes))
             order = np.argsort(np.frombuffer(hashes, dtype=np.int64), kind="stable") if hashes else np.empty(0, np.intp)
-            known = (np.array(column, dtype=np.int64)[order] for column in (hashes, offsets, numbers))
-            self._index = cast("tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]", tuple(known))
+            columns = (np.array(column, dtype=np.int64)[order] for column in (hashes, offsets, numbers))
+            self._index = cast("tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]", tuple(columns))
         return self._index
 
     def _check_count(self, count: int) -> None:
@@ -421,10 +421,12 @@ class EncoderVectors:
         rows: list[FloatMatrix] = []
         known: list[bool] = []
         for start in range(0, len(words), _BLOCK):
-            for one in coder.encode(words[start : start + _BLOCK]):
-                kept = [k for k, piece in enumerate(one.pieces) if not one.special[k] and piece not in _EMPTY_PIECES]
+            for encoded in coder.encode(words[start : start + _BLOCK]):
+                kept = [
+                    k for k, piece in enumerate(encoded.pieces) if not encoded.special[k] and piece not in _EMPTY_PIECES
+                ]
                 known.append(bool(kept))
-                rows.append(one.vectors[kept].sum(axis=0, dtype=np.float64))
+                rows.append(encoded.vectors[kept].sum(axis=0, dtype=np.float64))
         return unit(np.array(rows, dtype=np.float64).reshape(len(words), -1)), np.array(known, dtype=np.bool_)
 
 
@@ -439,8 +441,8 @@ class TableVectors:
 
     def vectors(self, words: Sequence[str]) -> tuple[FloatMatrix, BoolVector]:
         # KeyedVectors has no `get` that answers None.
-        found = [self.table[word] if word in self.table else None for word in words]  # noqa: SIM401
-        return _stack(found, "the table of words")
+        vectors = [self.table[word] if word in self.table else None for word in words]  # noqa: SIM401
+        return _stack(vectors, "the table of words")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -456,22 +458,22 @@ class FunctionVectors:
         return _stack(list(self.function(words)), self.signature().spec)
 
 
-def word_vectors(given: object) -> WordVectors | None:
+def word_vectors(provider: object) -> WordVectors | None:
     """Return the provider that a name, a path or an object stands for; None for None.
 
     >>> word_vectors("embedded")
     EncoderVectors(name='embedded')
     """
-    if given is None or isinstance(given, WordVectors):
-        return given
-    if isinstance(given, str):
-        return _name_provider(given)
-    if hasattr(given, "__getitem__") and hasattr(given, "__contains__"):
-        return TableVectors(cast("Mapping[str, Sequence[float]]", given))
-    if callable(given):
-        return FunctionVectors(given)
+    if provider is None or isinstance(provider, WordVectors):
+        return provider
+    if isinstance(provider, str):
+        return _name_provider(provider)
+    if hasattr(provider, "__getitem__") and hasattr(provider, "__contains__"):
+        return TableVectors(cast("Mapping[str, Sequence[float]]", provider))
+    if callable(provider):
+        return FunctionVectors(provider)
     raise SpecError(
-        f"words is {given!r}, expected 'embedded', 'static', a file, None, a mapping, a function of words, or an "
+        f"words is {provider!r}, expected 'embedded', 'static', a file, None, a mapping, a function of words, or an "
         "object with vectors() and signature()"
     )
 
@@ -504,9 +506,9 @@ def unit(rows: FloatMatrix) -> FloatMatrix:
     return scaled
 
 
-def cosine(one: NDArray[np.floating], other: NDArray[np.floating]) -> float:
+def cosine(vector: NDArray[np.floating], other: NDArray[np.floating]) -> float:
     """Return the cosine of two vectors, in float64; 0 where one of them has no length."""
-    left, right = one.astype(np.float64), other.astype(np.float64)
+    left, right = vector.astype(np.float64), other.astype(np.float64)
     lengths = float(np.linalg.norm(left) * np.linalg.norm(right))
     return float(left @ right) / lengths if lengths else 0.0
 
@@ -532,8 +534,8 @@ def _stack(vectors: Sequence[Sequence[float] | None], who: str) -> tuple[FloatMa
     known = np.array([vector is not None for vector in vectors], dtype=np.bool_)
     widths = {len(vector) for vector in vectors if vector is not None}
     if len(widths) > 1:
-        told = ", ".join(map(str, sorted(widths)))
-        raise ContractError(f"{who} gave vectors of different widths ({told}); all words need one width")
+        listing = ", ".join(map(str, sorted(widths)))
+        raise ContractError(f"{who} gave vectors of different widths ({listing}); all words need one width")
     rows = np.zeros((len(vectors), widths.pop() if widths else 1), dtype=np.float64)
     for row, vector in zip(rows, vectors, strict=True):
         if vector is not None:

@@ -41,7 +41,7 @@ SEGMENTS = [
 @pytest.fixture(autouse=True)
 def forgotten() -> None:
     """What was pinned in another test would hide what this one counts."""
-    pinning._pinned.cache_clear()
+    pinning._make_pinned.cache_clear()
 
 
 def sentence_folder(folder: Path, pooling: str = "mean", *, family: str = "xlm-roberta", limit: int = 64) -> str:

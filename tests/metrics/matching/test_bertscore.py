@@ -457,7 +457,7 @@ def test_without_a_model_the_published_one_is_taken_and_the_offline_way_is_named
     languages: str | None, model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("torch")
-    monkeypatch.setattr("whyscore.models.checkpoints._fetched", _unreachable)
+    monkeypatch.setattr("whyscore.models.checkpoints._fetch_folder", _unreachable)
     found = BertScore(languages=languages)
     for ask in (found.signature, lambda: found.score([Segment("a", None, ("b",))])):
         with pytest.raises(MissingExtra, match=re.escape("bertscore(model='embedded') needs no download")) as caught:

@@ -51,7 +51,7 @@ PAIRS = [(one.references[0], one.hypothesis) for one in SEGMENTS]
 def forgotten() -> None:
     """What was told or pinned in another test would hide what this one looks for."""
     moverscore_masses.tell_uniform.cache_clear()
-    pinning._pinned.cache_clear()
+    pinning._make_pinned.cache_clear()
 
 
 @pytest.fixture(scope="module")
@@ -226,7 +226,7 @@ def test_batches_and_order_change_nothing(bert: str) -> None:
     metric = XMoverScore(bert)
     whole = metric.score(segments)
     for size in (1, 7):
-        pinning._pinned.cache_clear()
+        pinning._make_pinned.cache_clear()
         parts = [metric.score(segments[k : k + size]) for k in range(0, len(segments), size)]
         np.testing.assert_allclose(np.concatenate(parts), whole, rtol=0, atol=1e-6)
     order = np.random.default_rng(0).permutation(len(segments))
@@ -260,7 +260,7 @@ def test_erasure_encodes_sources_and_probes_once_in_any_order(counted: list[str]
     assert len(first) == len(set(first))
     assert first.count("Ich habe einen Hund") == 1
     counted.clear()
-    pinning._pinned.cache_clear()
+    pinning._make_pinned.cache_clear()
     explain(segments[::-1], XMoverScore(), "erasure", sides=["hypothesis"])
     assert sorted(counted) == first
 

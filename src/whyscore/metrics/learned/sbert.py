@@ -22,7 +22,7 @@ from whyscore.metrics.needs import need_inputs, present
 from whyscore.models.attribution import Inside
 from whyscore.models.checkpoints import Precision
 from whyscore.models.encoders.loading import encoder as load_encoder
-from whyscore.models.encoders.loading import pinned
+from whyscore.models.encoders.loading import get_pinned
 from whyscore.models.encoders.sentence import open_sentence
 from whyscore.models.matching import pieces_of
 from whyscore.models.pairs import Long
@@ -172,4 +172,4 @@ def _vectors(encoder: Encoder, texts: Sequence[str]) -> dict[str, NDArray[np.flo
     def compute(missing: list[str]) -> list[NDArray[np.float32]]:
         return [row.copy() for row in encoder.pooled(missing)]
 
-    return pinned(encoder, np.ndarray).take(texts, compute)
+    return get_pinned(encoder, np.ndarray).take(texts, compute)

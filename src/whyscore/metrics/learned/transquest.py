@@ -46,7 +46,7 @@ from whyscore.models.checkpoints import (
     read_json,
     weights_of,
 )
-from whyscore.models.heads import Pooling, pooled, widen
+from whyscore.models.heads import Pooling, pool_states, widen
 from whyscore.models.pairs import Coded, Cuts, Pinned, Row, TextNetwork, as_tensors, shorter
 from whyscore.models.word_vectors import cosine
 from whyscore.registry import runs_code
@@ -160,7 +160,7 @@ class QuestModel(TextNetwork):
 
         def compute(batch: list[Row]) -> list[FloatVector]:
             states, mask = self._ask(batch)
-            return [row.copy() for row in pooled(states.float(), mask, self.layout.pool).cpu().double().numpy()]
+            return [row.copy() for row in pool_states(states.float(), mask, self.layout.pool).cpu().double().numpy()]
 
         return self.known.take(texts, encode)
 
@@ -282,7 +282,7 @@ def open_model(model: QuestModel, segments: Sequence[Segment], *, joined: bool) 
         output: Tensor = model.network(input_ids=inputs.ids, attention_mask=inputs.mask, **types)[0].float()
         if joined:
             return output[:, 0]
-        vectors = pooled(output, inputs.mask, model.layout.pool)
+        vectors = pool_states(output, inputs.mask, model.layout.pool)
         cosine: Tensor = importlib.import_module("torch").cosine_similarity(vectors[::2], vectors[1::2])
         return cosine
 

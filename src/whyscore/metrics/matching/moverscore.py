@@ -93,7 +93,7 @@ from whyscore.models import language_models as text_probability
 from whyscore.models.attribution import Inside, Reading
 from whyscore.models.checkpoints import Precision, device_of
 from whyscore.models.encoders.loading import encoder as load_encoder
-from whyscore.models.encoders.loading import pinned
+from whyscore.models.encoders.loading import get_pinned
 from whyscore.models.encoders.sentence import MODULES, open_states
 from whyscore.models.encoders.stacks import source
 from whyscore.models.encoders.transformer import PowerMeans
@@ -418,7 +418,7 @@ def _solve_pair(other: Moving, hypothesis: Moving, recipe: Recipe) -> Solved:
 
 
 def _encode(encoder: Encoder, texts: Sequence[str]) -> dict[str, Encoded]:
-    return pinned(encoder, Encoded).take(texts, encoder.encode)
+    return get_pinned(encoder, Encoded).take(texts, encoder.encode)
 
 
 Word = Literal["min", "flow"]

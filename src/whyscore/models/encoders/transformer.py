@@ -49,9 +49,9 @@ from whyscore.models.encoders.stacks import (
     Source,
     Stack,
     block_list,
-    checked,
+    check_layer,
     lengths,
-    recommended,
+    recommend_layer,
     source,
 )
 from whyscore.models.pairs import Cuts, Inputs, Long, Row, RowCoder, Vectors, as_tensors, budget_of
@@ -82,17 +82,17 @@ class EveryLayer(Stack):
         torch = importlib.import_module("torch")
         inputs = as_tensors(rows, self.padding, self.device)
         with torch.inference_mode():
-            found = self._told(inputs) if self._list is None else self._watched(inputs, self._list)
-            if len(found) != self._blocks + 1 or len({state.shape for state in found}) > 1:
-                raise Inseparable(f"the network has {self._blocks} blocks and tells {len(found)} states")
-            table = torch.cat([state.float() for state in found], dim=-1).cpu().numpy()
+            layer_states = self._read_states(inputs) if self._list is None else self._watch_states(inputs, self._list)
+            if len(layer_states) != self._blocks + 1 or len({state.shape for state in layer_states}) > 1:
+                raise Inseparable(f"the network has {self._blocks} blocks and tells {len(layer_states)} states")
+            table = torch.cat([state.float() for state in layer_states], dim=-1).cpu().numpy()
         return [table[number, : len(row.ids)].copy() for number, row in enumerate(rows)]
 
-    def _told(self, inputs: Inputs) -> "list[Tensor]":
+    def _read_states(self, inputs: Inputs) -> "list[Tensor]":
         answer = self.network(input_ids=inputs.ids, attention_mask=inputs.mask, output_hidden_states=True)
         return list(answer.hidden_states)
 
-    def _watched(self, inputs: Inputs, blocks: "ModuleList") -> "list[Tensor]":
+    def _watch_states(self, inputs: Inputs, blocks: "ModuleList") -> "list[Tensor]":
         watcher = _Watcher()
         with watcher.watching(self.network, blocks):
             last: Tensor = self.network(input_ids=inputs.ids, attention_mask=inputs.mask).last_hidden_state
@@ -124,17 +124,17 @@ class _Watcher:
 
     def tail(self, last: "Tensor") -> "list[Module]":
         """Return the parts that lead from the last block to what the network returned."""
-        found: list[Module] = []
+        parts: list[Module] = []
         state = self._end
-        for part, given, answer in self._after:
+        for part, received, answer in self._after:
             if state is None or _same(state, last):
                 break
-            if _same(given, state):
-                found.append(part)
+            if _same(received, state):
+                parts.append(part)
                 state = answer
         if state is None or not _same(state, last):
             raise Inseparable("what the network does after its last block is not a chain of parts")
-        return found
+        return parts
 
     def _before(self, _: "Module", args: "tuple[Tensor, ...]", named: "dict[str, Tensor]") -> None:
         state = args[0] if args else named.get("hidden_states")
@@ -157,9 +157,9 @@ def _through(tail: "Sequence[Module]", state: "Tensor") -> "Tensor":
     return state
 
 
-def _same(one: "Tensor", other: "Tensor") -> bool:
+def _same(state: "Tensor", other: "Tensor") -> bool:
     torch = importlib.import_module("torch")
-    return one is other or (one.shape == other.shape and bool(torch.equal(one, other)))
+    return state is other or (state.shape == other.shape and bool(torch.equal(state, other)))
 
 
 WHO = "transformer"
@@ -221,9 +221,9 @@ class Transformer(NetworkEncoder):
         model = self.plan().source
         layers, width = model.shape.blocks + 1, model.shape.width
         encoding = replace(self, layer=layers - 1).encoding()
-        found = replace(encoding, stack=EveryLayer(encoding.stack, layers - 1), width=layers * width).encode(texts)
+        encoded = replace(encoding, stack=EveryLayer(encoding.stack, layers - 1), width=layers * width).encode(texts)
         parts = [slice(layer * width, (layer + 1) * width) for layer in range(layers)]
-        return [[text._replace(vectors=text.vectors[:, part]) for text in found] for part in parts]
+        return [[text._replace(vectors=text.vectors[:, part]) for text in encoded] for part in parts]
 
     def lengths(self, texts: Sequence[str]) -> list[tuple[int, int]]:
         return lengths(self.plan(), texts, self.long)
@@ -247,10 +247,10 @@ class Transformer(NetworkEncoder):
 @lru_cache(maxsize=8)
 def _plan(model: Source, layer: int | None, first_blank: bool) -> Plan:  # noqa: FBT001 - lru_cache needs positions
     name, shape = model.home.name, model.shape
-    chosen = recommended(name, model.stored, shape) if layer is None else checked(layer, shape.blocks, name)
+    layer_read = recommend_layer(name, model.stored, shape) if layer is None else check_layer(layer, shape.blocks, name)
     blank = first_blank and shape.kind in _BLANK_BEFORE
     coder = RowCoder(model.tokenizer, WHO, first_blank=blank)
-    return Plan(model, chosen, coder, model.limit, Cuts(WHO, model.limit or 0))
+    return Plan(model, layer_read, coder, model.limit, Cuts(WHO, model.limit or 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,7 +315,7 @@ class _Joined(Stack):
         """Return the joined vectors of the pieces, rows x pieces x three times the width."""
         torch = importlib.import_module("torch")
         answer = self.network(input_ids=inputs.ids, attention_mask=inputs.mask, output_hidden_states=True)
-        chosen = answer.hidden_states[-self._layers :]
-        states = torch.nn.functional.normalize(torch.stack(chosen).float(), dim=-1)
+        last_states = answer.hidden_states[-self._layers :]
+        states = torch.nn.functional.normalize(torch.stack(last_states).float(), dim=-1)
         joined: Tensor = torch.cat([states.amin(0), states.mean(0), states.amax(0)], dim=-1)
         return joined

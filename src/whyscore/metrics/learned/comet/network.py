@@ -43,7 +43,17 @@ from whyscore.models.checkpoints import (
     read,
     read_json,
 )
-from whyscore.models.heads import FeedForward, LayerMix, Mix, feed_forward_keys, mix_of, mixed, pooled, take, widen
+from whyscore.models.heads import (
+    FeedForward,
+    LayerMix,
+    Mix,
+    feed_forward_keys,
+    mix_of,
+    mix_states,
+    pool_states,
+    take,
+    widen,
+)
 from whyscore.models.pairs import Coded, Cuts, Pinned, Row, TextNetwork, as_tensors, budget_of, in_batches
 from whyscore.text.files import read_once
 from whyscore.types import FloatMatrix, Inputs, Place, Segment, Side
@@ -129,7 +139,7 @@ class CometModel(TextNetwork):
         """Return one vector per row."""
         if self.settings.pool == "default":
             return read.first.float()
-        return pooled(self.mix_states(read.states, read.mask), read.mask, self.settings.pool)
+        return pool_states(self.mix_states(read.states, read.mask), read.mask, self.settings.pool)
 
     def read(self, rows: Sequence[Row]) -> "Read":
         """Return what the encoder makes of rows."""
@@ -144,7 +154,7 @@ class CometModel(TextNetwork):
         """Return the one state that is read: a mix of all, or a single one."""
         if self.mix is None:
             return states[cast("int", self.settings.layer)].float()
-        return mixed(states, mask, self.mix)
+        return mix_states(states, mask, self.mix)
 
     def kept(self, pieces: int) -> int:
         """Return how many pieces of one text are read, at the most."""
