@@ -142,7 +142,8 @@ def learn_lexicon(sources: Sequence[str], targets: Sequence[str], *, least: floa
     words = (EMPTY, *dict.fromkeys(token for pair in corpus for side in pair for token in side))
     number = {word: k for k, word in enumerate(words)}
     forward, backward = (
-        _estimate_direction(given, translated, number, least) for given, translated in ((here, there), (there, here))
+        _estimate_direction(original, translated, number, least)
+        for original, translated in ((here, there), (there, here))
     )
     keys = np.concatenate([forward.given * len(words) + forward.word, backward.word * len(words) + backward.given])
     distinct, place = np.unique(keys, return_inverse=True)
@@ -219,9 +220,9 @@ class _Directed(NamedTuple):
 
 
 def _estimate_direction(
-    given: Sequence[Sentence], translated: Sequence[Sentence], number: Mapping[str, int], least: float
+    sources: Sequence[Sentence], translated: Sequence[Sentence], number: Mapping[str, int], least: float
 ) -> _Directed:
-    together = cooccurrences(given, translated, number)
+    together = cooccurrences(sources, translated, number)
     probability = estimate(together, sum(map(len, translated)))
     kept = probability >= least
     return _Directed(together.source[kept], together.target[kept], probability[kept])

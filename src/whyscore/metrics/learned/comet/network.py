@@ -156,13 +156,13 @@ class CometModel(TextNetwork):
             return states[cast("int", self.settings.layer)].float()
         return mix_states(states, mask, self.mix)
 
-    def kept(self, pieces: int) -> int:
+    def count_read(self, pieces: int) -> int:
         """Return how many pieces of one text are read, at the most."""
         return min(pieces, self.limit - _RESERVED - self.coder.frame.size(1))
 
     def _join(self, texts: Sequence[Sequence[int]]) -> "_Cut":
         """Return the texts as one row, cut from the end: the last text loses its tail first."""
-        short = [text[: self.kept(len(text))] for text in texts]
+        short = [text[: self.count_read(len(text))] for text in texts]
         whole = self.coder.frame.join(short)
         row = Row(whole.ids[: self.limit], whole.first)
         cut = len(row.ids) < len(whole.ids) or sum(map(len, short)) < sum(map(len, texts))
@@ -174,8 +174,10 @@ class CometModel(TextNetwork):
 
         def encode(missing: list[str]) -> list["Tensor"]:
             coded = self.code(missing)
-            rows = [self.coder.frame.join([coded[text].ids[: self.kept(len(coded[text].ids))]]) for text in missing]
-            self.cuts.add(sum(self.kept(len(text.ids)) < len(text.ids) for text in coded.values()), len(coded))
+            rows = [
+                self.coder.frame.join([coded[text].ids[: self.count_read(len(coded[text].ids))]]) for text in missing
+            ]
+            self.cuts.add(sum(self.count_read(len(text.ids)) < len(text.ids) for text in coded.values()), len(coded))
             return self.compute_rows(rows, compute)
 
         def compute(batch: list[Row]) -> list["Tensor"]:
@@ -197,7 +199,7 @@ class CometModel(TextNetwork):
             weight, bias = self.tags
             logits = torch.nn.functional.linear(states[self.settings.words].float(), weight, bias)
             classes = widen(logits).softmax(-1).cpu().double().numpy()
-        ends = [self.kept(size) + self.coder.frame.size(1) for size in sizes]
+        ends = [self.count_read(size) + self.coder.frame.size(1) for size in sizes]
         return [Judged(score, part[:end]) for score, part, end in zip(scores, classes, ends, strict=True)]
 
 
@@ -372,7 +374,7 @@ def open_model(
 
     def show(segment: Segment, place: Place) -> Shown:
         text = coded[segment.text(place)]
-        return Shown(place, text, model.kept(len(text.ids)))
+        return Shown(place, text, model.count_read(len(text.ids)))
 
     readings = tuple(
         _reading(model, [show(segment, place) for place in places_of_segment])
