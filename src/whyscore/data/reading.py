@@ -20,7 +20,7 @@ evaluation task (`wmt26`).
 Data frames of any library that narwhals knows (pandas, polars, pyarrow ...) have the column names of tables. A null is
 a missing value; rows count from one in messages.
 
-Dialects of error spans are told by name and content. By name: `.xlf`, `.xliff` is XLIFF, `.rating` is mt-metrics-eval,
+Dialects of error spans are known by name and content. By name: `.xlf`, `.xliff` is XLIFF, `.rating` is mt-metrics-eval,
 a name that ends in `tags` is word tags, a folder is gold of a word-level task. By content: whyscore's own records; JSON
 lines and tables by the keys of their first object or the names of their columns.
 """

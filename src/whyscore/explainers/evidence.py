@@ -77,7 +77,7 @@ def _warn_omissions(segments: Sequence[Segment], setting: Setting) -> None:
             _warn(f"the built-in encoder does not support {which}: phrase matches are left out", CoverageNotice)
             problem = frequency_problem(language)
             if problem is not None:
-                _warn(f"rare words are told by their length: {problem}", FrequencyNotice)
+                _warn(f"rare words are recognised by their length: {problem}", FrequencyNotice)
 
 
 @lru_cache(maxsize=256)

@@ -49,7 +49,7 @@ except ImportError as error:
     raise MissingExtra.of("whyscore serve", "web") from error
 
 
-Asked = TypeVar("Asked", ScoreQuestion, ExplainQuestion)
+Question = TypeVar("Question", ScoreQuestion, ExplainQuestion)
 Answer = TypeVar("Answer")
 
 POLICY = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
@@ -194,7 +194,7 @@ def _uploads(app: FastAPI, uploads: Uploads) -> None:
 
 
 def _interface(app: FastAPI, queue: Queue) -> None:
-    async def ask(work: Work[Asked, Answer], question: Asked, request: Request) -> Answer | Response:
+    async def ask(work: Work[Question, Answer], question: Question, request: Request) -> Answer | Response:
         large = live.is_large(question)
         try:
             return await queue.answer(work, question, request.is_disconnected, large=large)

@@ -11,7 +11,7 @@ from whyscore.analysis.explain import explain
 from whyscore.errors import DataError, SpecError
 from whyscore.metrics.controls import Length
 from whyscore.metrics.matching.bertscore import BertScore, XBertScore
-from whyscore.metrics.matching.words import Wanted, text_pair, word_scores
+from whyscore.metrics.matching.words import WordOptions, text_pair, word_scores
 from whyscore.models.encoders.embedded import Embedded
 from whyscore.models.matching import Sided, by_phrases, by_pieces, harmonic, lengths_of, match, numbers, spread
 from whyscore.protocols import Encoded
@@ -200,19 +200,19 @@ def test_what_belongs_to_no_word_is_told() -> None:
     own = sided("ab", "weightless", ("en_XX", "</s>"), a=EAST, b=NORTH, en_XX=NORTH, **{"</s>": WEST})
     other = sided("a", a=EAST)
     found = text_pair(match(other, own), other, own, SOURCE, turned=False)
-    importance, notes, _ = word_scores(white_space("ab"), found, Wanted("mean", "error", "contribution", None))
+    importance, notes, _ = word_scores(white_space("ab"), found, WordOptions("mean", "error", "contribution", None))
     assert importance.tolist() == [pytest.approx(1 / 3)]
     assert notes == ("source: a [0:1] 1.0000",)
     other = sided("b", b=NORTH)
     found = text_pair(match(other, own), other, own, SOURCE, turned=False)
-    _, notes, _ = word_scores(white_space("ab"), found, Wanted("mean", "error", "contribution", None))
+    _, notes, _ = word_scores(white_space("ab"), found, WordOptions("mean", "error", "contribution", None))
     assert notes == ("source: b [0:1] 1.0000; 0.333333 belongs to no word",)
 
 
 def test_words_are_the_mean_of_their_pieces_and_know_their_counterpart() -> None:
     own, other = sided("ab c", a=EAST, b=NORTH, c=NORTH), sided("x  y", x=EAST, y=[0.6, 0.8])
     found = text_pair(match(other, own), other, own, SOURCE, turned=False)
-    answer = word_scores(white_space("ab c"), found, Wanted("mean", "error", "similarity", None))
+    answer = word_scores(white_space("ab c"), found, WordOptions("mean", "error", "similarity", None))
     np.testing.assert_allclose(answer.importance, [0.9, 0.8], atol=1e-6)
     assert answer.notes == ("source: x [0:1] 1.0000", "source: y [3:4] 0.8000")
     (first,), (second,) = answer.matches or ()
@@ -220,10 +220,10 @@ def test_words_are_the_mean_of_their_pieces_and_know_their_counterpart() -> None
     assert (second.text, second.partner_text, second.start, second.end) == ("c", "y", 3, 4)
     assert (second.similarity, second.partner_place(HYPOTHESIS)) == (pytest.approx(0.8), SOURCE)
     for pool, expected in (("max", 1.0), ("min", 0.8), ("first", 1.0), ("sum", 1.8)):
-        pooled = word_scores(white_space("ab c"), found, Wanted(pool, "error", "similarity", None))  # type: ignore[arg-type]
+        pooled = word_scores(white_space("ab c"), found, WordOptions(pool, "error", "similarity", None))  # type: ignore[arg-type]
         assert pooled.importance[0] == pytest.approx(expected, abs=1e-6)
     turned = text_pair(match(other, own), other, own, HYPOTHESIS, turned=True)
-    back = word_scores(white_space("x  y"), turned, Wanted("mean", "error", "similarity", 0.5))
+    back = word_scores(white_space("x  y"), turned, WordOptions("mean", "error", "similarity", 0.5))
     np.testing.assert_allclose(back.importance, [1.0, 0.6], atol=1e-6)
     assert back.notes == ("hypothesis: ab [0:2] 1.0000", "hypothesis: ab [0:2] 0.8000")
 
@@ -232,7 +232,7 @@ def test_a_special_piece_as_counterpart_has_no_offsets() -> None:
     own = sided("a", a=EAST)
     other = sided("b", "weightless", ("[CLS]", "[SEP]"), b=NORTH, **{"[CLS]": EAST, "[SEP]": WEST})
     found = text_pair(match(other, own), other, own, Place(Side.REFERENCE, 0), turned=False)
-    answer = word_scores(white_space("a"), found, Wanted("mean", "error", "similarity", None))
+    answer = word_scores(white_space("a"), found, WordOptions("mean", "error", "similarity", None))
     assert answer.notes == ("reference 1: [CLS] 1.0000",)
     ((one,),) = answer.matches or ()
     assert (one.label, one.partner_text, one.start, one.end) == ("similar", "[CLS]", None, None)
@@ -245,8 +245,8 @@ def test_a_word_without_a_piece_is_refused_or_filled() -> None:
     with pytest.raises(
         DataError, match=re.escape("1 word(s) of 'a \\u200b' have no piece, first '\\u200b'; choose fill=")
     ):
-        word_scores(words, found, Wanted("mean", "error", "similarity", None))
-    filled = word_scores(words, found, Wanted("mean", "previous", "similarity", None))
+        word_scores(words, found, WordOptions("mean", "error", "similarity", None))
+    filled = word_scores(words, found, WordOptions("mean", "previous", "similarity", None))
     assert filled.importance.tolist() == [1.0, 1.0]
     assert filled.notes == ("source: b [0:1] 1.0000", "no_piece, filled")
     assert [len(own) for own in filled.matches or ()] == [1, 0]

@@ -4,13 +4,13 @@
 2. One or more small networks (`network`) read the words of both sides; their outputs are averaged.
 3. Score, 0 to 1: two parts the expected human judgement (direct assessment, MQM), where 0.5 is the mean of the training
    data and 1/6 one standard deviation, and one part the share of words that are right by step 4. The judgement is that
-   of the networks; for a language pair of the training, told by `languages`, two fifths of it are that of a linear
+   of the networks; for a language pair of the training, named by `languages`, two fifths of it are that of a linear
    function of the vectors of both texts and of the means and deviations of the word features, fitted to that pair.
 4. Word scores: minus the probability that the word is wrong: that a post-editor changes it (a source word: that its
    translation is changed). For a language pair with marked spans it is the mean of that and of the probability to stand
    in a span: spans alone do not carry over to other domains. Logits are calibrated on segments that were not trained on
    (Platt 1999).
-5. For the words of a language pair that it was not trained on, told by `languages`, the logit is the mean of that and
+5. For the words of a language pair that it was not trained on, named by `languages`, the logit is the mean of that and
    of unsupervised evidence (`whyscore.models.evidence`): on pairs left out of the training, both together found more
    than each. A model of your own leaves such words to the evidence alone. These numbers rank words; they are not
    calibrated.

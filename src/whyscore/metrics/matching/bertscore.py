@@ -36,7 +36,7 @@ import numpy as np
 
 from whyscore.errors import MissingExtra, SpecError
 from whyscore.metrics.matching.weights import Baseline, layer_of, read_baseline, read_idf
-from whyscore.metrics.matching.words import Scale, TextPair, Wanted, text_pair, word_scores
+from whyscore.metrics.matching.words import Scale, TextPair, WordOptions, text_pair, word_scores
 from whyscore.metrics.needs import compared_texts, need_references, need_source
 from whyscore.models.attribution import Inside, Line, Reading
 from whyscore.models.checkpoints import Precision
@@ -85,17 +85,17 @@ if TYPE_CHECKING:
 _METRICS, _MEMORY = 4, 512 * 1024**2
 
 
-class Kept(NamedTuple):
+class EncoderState(NamedTuple):
     """An encoder, and when the files of its folder were changed."""
 
     encoder: Encoder
     changed: tuple[int, ...]
 
 
-class Asked(NamedTuple):
+class Recipe(NamedTuple):
     """Everything that decides how a text is prepared."""
 
-    kept: Kept
+    state: EncoderState
     phrases: int
     specials: Specials
     idf: tuple[str, str] | None
@@ -110,15 +110,15 @@ def modification_times(model: str) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=16)
-def signature_of(state: Kept) -> Signature:
+def signature_of(state: EncoderState) -> Signature:
     """Return the signature of an encoder, read once."""
     return state.encoder.signature()
 
 
 @lru_cache(maxsize=_METRICS)
-def reader_of(recipe: Asked) -> Reader:
-    """Return what prepares texts; where nothing was prepared before, languages the model does not know are told."""
-    encoder = recipe.kept.encoder
+def reader_of(recipe: Recipe) -> Reader:
+    """Return what prepares texts; a new one warns of languages that the model does not know."""
+    encoder = recipe.state.encoder
     warn_uncovered(encoder, recipe.languages)
     if recipe.phrases:
         prepare = partial(by_phrases, encoder=encoder, orders=recipe.phrases)
@@ -264,7 +264,7 @@ class BertScore:
         faced = self.text_pairs(segments, place)
         base = self._baseline(self.encoder())
         side = None if base is None else base.precision if place.side is Side.HYPOTHESIS else base.recall
-        options = Wanted(self.pool, self.fill, self.scale, side)
+        options = WordOptions(self.pool, self.fill, self.scale, side)
         return [word_scores(text, pair, options) for text, pair in zip(words, faced, strict=True)]
 
     def inspect(self, segments: Sequence[Segment]) -> Inside:
@@ -389,14 +389,14 @@ class BertScore:
     def _reader(self, encoder: Encoder) -> Reader:
         idf = None if self.idf is None else (self.idf, read_idf(self.idf, encoder).digest)
         return reader_of(
-            Asked(self._encoder_state(encoder), self._phrases(encoder), self._specials(), idf, self._codes)
+            Recipe(self._encoder_state(encoder), self._phrases(encoder), self._specials(), idf, self._codes)
         )
 
     def _signature(self, encoder: Encoder) -> Signature:
         return signature_of(self._encoder_state(encoder))
 
-    def _encoder_state(self, encoder: Encoder) -> Kept:
-        return Kept(encoder, modification_times(self._model))
+    def _encoder_state(self, encoder: Encoder) -> EncoderState:
+        return EncoderState(encoder, modification_times(self._model))
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ Scale = Literal["similarity", "contribution"]
 _LEAST = 5e-7  # what is rounding
 
 
-class Wanted(NamedTuple):
+class WordOptions(NamedTuple):
     """How word scores are made."""
 
     pool: Pool
@@ -65,7 +65,7 @@ def text_pair(pair: Pair | None, other: Sided, hypothesis: Sided, place: Place, 
     return TextPair(hypothesis, other, pair.hypothesis, pair.cosines.T, place)
 
 
-def word_scores(words: Words, pair: TextPair | None, options: Wanted) -> WordScores:
+def word_scores(words: Words, pair: TextPair | None, options: WordOptions) -> WordScores:
     """Return one number per word, with its counterpart; zeros where there is nothing to match with."""
     if pair is None:
         return WordScores(np.zeros(len(words)), ("nothing to match with",) * len(words))
