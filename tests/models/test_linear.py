@@ -5,7 +5,9 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+from whyscore.errors import SpecError
 from whyscore.models import linear
+from whyscore.models.checkpoints import ready
 from whyscore.models.encoders import stacks
 from whyscore.models.encoders.stacks import Encoding
 from whyscore.models.encoders.transformer import Transformer
@@ -126,3 +128,63 @@ def test_looking_for_one_dnn_draws_no_random_numbers(transformers: ModuleType) -
     before = torch.get_rng_state()
     linear.available()
     assert torch.equal(before, torch.get_rng_state())
+
+
+def test_integers_give_nearly_the_product_and_leave_narrow_layers_alone(transformers: ModuleType) -> None:
+    del transformers
+    import torch
+
+    torch.manual_seed(0)
+    wide, narrow, rows = torch.nn.Linear(96, 64), torch.nn.Linear(64, 1), torch.randn(600, 96)
+    with torch.inference_mode():
+        plain = wide(rows)
+        linear.quantise(torch.nn.Sequential(wide, narrow))
+        product = wide(rows)
+    assert "forward" not in vars(narrow)
+    error = (product - plain).abs()
+    # Each of the 96 products is off by 1/254 of the largest weight and value at most; most of these errors cancel out.
+    assert 0 < error.mean() < 0.01
+    assert error.max() < 0.05
+
+
+def test_integers_multiply_each_row_by_itself(transformers: ModuleType) -> None:
+    del transformers
+    import torch
+
+    torch.manual_seed(0)
+    layer, rows = torch.nn.Linear(32, 64, bias=False), torch.randn(3, 300, 32)
+    rows[1, 7] = 0.0
+    linear.quantise(layer)
+    with torch.inference_mode():
+        together = layer(rows)
+        assert not together[1, 7].any()
+        for text, place in ((0, 0), (1, 255), (2, 299)):
+            assert torch.equal(layer(rows[text, place]), together[text, place])
+        torch.testing.assert_close(layer(rows * 1024), together * 1024)
+
+
+def test_a_text_has_the_same_vectors_in_int8_alone_and_in_a_batch(tiny: Tiny) -> None:
+    model = Transformer(str(tiny("bert")), 4, device="cpu", precision="int8")
+    assert ("prec", "int8") in model.signature().facts
+    plain = Transformer(str(tiny("bert")), 4, device="cpu").encode(TEXTS)
+    for text, encoded, exact in zip(TEXTS, model.encode(TEXTS), plain, strict=True):
+        np.testing.assert_allclose(model.encode([text])[0].vectors, encoded.vectors, rtol=0, atol=1e-5)
+        assert 0 < np.abs(encoded.vectors - exact.vectors).max() < 0.2
+
+
+def test_int8_is_refused_where_gradients_are_wanted(transformers: ModuleType) -> None:
+    del transformers
+    import torch
+
+    layer = torch.nn.Linear(32, 64)
+    linear.quantise(layer)
+    with pytest.raises(SpecError, match="precision='int8' has no gradients; use precision='fp32'"):
+        layer(torch.randn(2, 32, requires_grad=True))
+
+
+def test_int8_is_refused_on_other_devices(transformers: ModuleType) -> None:
+    del transformers
+    import torch
+
+    with pytest.raises(SpecError, match="precision='int8' runs on the processor alone, got device='cuda'; use bf16"):
+        ready(torch.nn.Linear(2, 2), "cuda", "int8")

@@ -188,7 +188,7 @@ def test_a_gated_model_is_answered_with_what_to_do(monkeypatch: pytest.MonkeyPat
         ({"layer": -1}, "transformer: layer is -1, expected 0 or more"),
         ({"batch": 0}, "transformer: batch is 0, expected 1 or more"),
         ({"long": "cut"}, "Transformer: long is 'cut', expected 'truncate' or 'window' or 'error'"),
-        ({"precision": "fp8"}, "Transformer: precision is 'fp8', expected 'fp32' or 'bf16' or 'fp16'"),
+        ({"precision": "fp8"}, "Transformer: precision is 'fp8', expected 'fp32' or 'bf16' or 'fp16' or 'int8'"),
         ({"revision": "main"}, "transformer: m@x names a revision, and so does revision='main'; drop one"),
     ],
 )

@@ -22,7 +22,7 @@ from functools import partial
 from typing import Any, ClassVar, Literal, NamedTuple, NoReturn, TypeVar, Union, cast, get_args, get_origin
 
 from whyscore.errors import UserError
-from whyscore.settings import REQUIRED, Judged, Setting, again, check, option, settings_of
+from whyscore.settings import REQUIRED, Judged, Precision, Setting, again, check, option, settings_of
 
 _YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 _FEW = 4
@@ -351,9 +351,7 @@ class MetricSettings:
     device: str | None = option(
         None, "device for neural models: auto (default), cpu, cuda, cuda:1, mps", metavar="NAME"
     )
-    precision: Literal["fp32", "bf16", "fp16"] | None = option(
-        None, "numeric precision of neural models (default: fp32)"
-    )
+    precision: Precision | None = option(None, "numeric precision of neural models (default: fp32)")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,13 +30,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from whyscore.errors import DataError, MissingExtra, SpecError, need_package
-from whyscore.models.linear import speed_up
+from whyscore.models.linear import quantise, speed_up
 from whyscore.models.pairs import Coder
 from whyscore.models.tensors import SUFFIX, check_tensors
 from whyscore.registry import spec_of
+from whyscore.settings import Precision
 from whyscore.text.files import read_once, whole
 from whyscore.types import Signature
 from whyscore.version import __version__
@@ -128,9 +129,8 @@ def _value(front: str, key: str) -> str | None:
     return ", ".join(part.strip().strip("'\"").lower() for part in parts if part.strip()) or None
 
 
-Precision = Literal["fp32", "bf16", "fp16"]
-
-_TYPES: dict[Precision, str] = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
+# In int8, linear layers multiply integers and all else is float32.
+_TYPES: dict[Precision, str] = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16", "int8": "float32"}
 
 SMALL = ("*.json", "*.model", "*.txt", "README.md")
 """What the hub is asked for besides weights: configuration, tokenizer, card."""
@@ -356,8 +356,12 @@ def quiet() -> Iterator[None]:
 
 def ready(network: "Module", device: str, precision: Precision) -> "Module":
     """Return the network on its device, in the precision asked for."""
+    if precision == "int8" and device != "cpu":
+        raise SpecError(f"precision='int8' runs on the processor alone, got device={device!r}; use bf16 there")
     moved: Module = network.to(device=device, dtype=getattr(importlib.import_module("torch"), _TYPES[precision]))
     speed_up(moved)
+    if precision == "int8":
+        quantise(moved)
     return moved
 
 

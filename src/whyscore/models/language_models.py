@@ -40,7 +40,6 @@ from whyscore.models import gguf
 from whyscore.models.checkpoints import (
     NETWORKS,
     ModelLocation,
-    Precision,
     coder_of,
     config_of,
     licence_of,
@@ -58,7 +57,7 @@ from whyscore.models.pairs import Coded as PiecedText
 from whyscore.models.pairs import Coder, Cuts, Inputs, Row, Tokenizer, as_tensors, budget_of, in_batches, positions
 from whyscore.models.tensors import SUFFIX, check_tensors
 from whyscore.protocols import Probes
-from whyscore.settings import check_fields
+from whyscore.settings import Precision, check_fields
 from whyscore.text.files import read_once
 from whyscore.text.infill import Candidates, Choice, Hidden, Mode, check_choice, render
 from whyscore.text.maskers import MaskedTexts

@@ -856,7 +856,7 @@ def test_segments_must_have_what_the_model_reads(regression: Made, kiwi: Made) -
 def test_options_out_of_range_are_refused(regression: Made) -> None:
     with pytest.raises(SpecError, match=re.escape("comet: threshold is 1.5, expected 0 to below 1, or None")):
         Comet("x", threshold=1.5)
-    with pytest.raises(SpecError, match="precision is 'fp8', expected 'fp32' or 'bf16' or 'fp16'"):
+    with pytest.raises(SpecError, match="precision is 'fp8', expected 'fp32' or 'bf16' or 'fp16' or 'int8'"):
         Comet("x", precision="fp8")  # type: ignore[arg-type]
     with pytest.raises(SpecError, match="cannot score against the source alone"):
         comet(regression[1], against="source").score(SEGMENTS)

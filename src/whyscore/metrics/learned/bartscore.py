@@ -39,7 +39,6 @@ from whyscore.models.checkpoints import (
     NETWORKS,
     ModelLocation,
     ModelRequest,
-    Precision,
     Weights,
     build_network,
     coder_of,
@@ -55,7 +54,7 @@ from whyscore.models.checkpoints import (
 from whyscore.models.heads import widen
 from whyscore.models.pairs import Coded, Cuts, Pinned, Row, TextNetwork, as_tensors, budget_of, in_batches, positions
 from whyscore.registry import runs_code
-from whyscore.settings import check_fields
+from whyscore.settings import Precision, check_fields
 from whyscore.text.alignment import Fill, PieceScores, score_words
 from whyscore.text.files import read_once
 from whyscore.types import (

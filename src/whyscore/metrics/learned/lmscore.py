@@ -26,11 +26,11 @@ import numpy as np
 from whyscore.errors import SpecError
 from whyscore.metrics.learned.prompts import Composed, Prompt, Task, read_built_in, read_template
 from whyscore.metrics.needs import need_source
-from whyscore.models.checkpoints import Precision, device_of
+from whyscore.models.checkpoints import device_of
 from whyscore.models.language_models import Causal, load_text_model, revision_of, text_licence_of, text_limit_of
 from whyscore.models.pairs import Coded, Row, shorter
 from whyscore.registry import spec_of
-from whyscore.settings import check_fields
+from whyscore.settings import Precision, check_fields
 from whyscore.text.alignment import Fill, PieceScores, score_words
 from whyscore.types import FloatVector, Inputs, Place, Segment, Side, Signature, Words, WordScores
 from whyscore.version import __version__

@@ -26,7 +26,6 @@ from whyscore.models.checkpoints import (
     VOCABULARIES,
     ModelLocation,
     ModelRequest,
-    Precision,
     Weights,
     build_network,
     coder_of,
@@ -41,7 +40,7 @@ from whyscore.models.checkpoints import (
 )
 from whyscore.models.pairs import Cuts, Row, TextNetwork, as_tensors
 from whyscore.registry import runs_code
-from whyscore.settings import check_fields
+from whyscore.settings import Precision, check_fields
 from whyscore.text.files import read_once
 from whyscore.types import FloatVector, Inputs, Segment, Signature
 

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from whyscore.errors import SpecError
 from whyscore.metrics.needs import need_inputs, present
 from whyscore.models.attribution import Inside
-from whyscore.models.checkpoints import Precision
 from whyscore.models.encoders.loading import encoder as load_encoder
 from whyscore.models.encoders.loading import get_pinned
 from whyscore.models.encoders.sentence import open_sentence
@@ -29,7 +28,7 @@ from whyscore.models.pairs import Long
 from whyscore.models.word_vectors import cosine
 from whyscore.protocols import AveragesPieces, Encoded, Encoder
 from whyscore.registry import spec_of
-from whyscore.settings import check_fields
+from whyscore.settings import Precision, check_fields
 from whyscore.text.alignment import Fill, carry_marks, pool_words
 from whyscore.types import SOURCE, FloatVector, Inputs, Place, Segment, Side, Signature, Words, WordScores
 from whyscore.version import __version__

@@ -34,7 +34,6 @@ from whyscore.models.checkpoints import (
     NETWORKS,
     ModelLocation,
     ModelRequest,
-    Precision,
     Weights,
     build_network,
     coder_of,
@@ -50,7 +49,7 @@ from whyscore.models.heads import Pooling, pool_states, widen
 from whyscore.models.pairs import Coded, Cuts, Pinned, Row, TextNetwork, as_tensors, shorter
 from whyscore.models.word_vectors import cosine
 from whyscore.registry import runs_code
-from whyscore.settings import check_fields
+from whyscore.settings import Precision, check_fields
 from whyscore.text.alignment import Fill, PieceScores, score_words
 from whyscore.text.files import read_once
 from whyscore.text.splitters import white_space

@@ -39,7 +39,6 @@ from whyscore.metrics.matching.weights import Baseline, layer_of, read_baseline,
 from whyscore.metrics.matching.words import Scale, TextPair, WordOptions, text_pair, word_scores
 from whyscore.metrics.needs import compared_texts, need_references, need_source
 from whyscore.models.attribution import Inside, Line, Reading
-from whyscore.models.checkpoints import Precision
 from whyscore.models.encoders.embedded import pools_itself
 from whyscore.models.encoders.loading import encoder as load_encoder
 from whyscore.models.encoders.loading import warn_uncovered
@@ -62,7 +61,7 @@ from whyscore.models.matching import (
 from whyscore.models.pairs import Long, Pinned
 from whyscore.protocols import Encoder, Similarities
 from whyscore.registry import spec_of
-from whyscore.settings import check_fields
+from whyscore.settings import Precision, check_fields
 from whyscore.text.alignment import Fill, Pool
 from whyscore.types import (
     HYPOTHESIS,

@@ -91,7 +91,7 @@ from whyscore.metrics.matching.weights import IdfTable, table_of, tell_uniform
 from whyscore.metrics.needs import compared_texts, need_inputs
 from whyscore.models import language_models as text_probability
 from whyscore.models.attribution import Inside, Reading
-from whyscore.models.checkpoints import Precision, device_of
+from whyscore.models.checkpoints import device_of
 from whyscore.models.encoders.loading import encoder as load_encoder
 from whyscore.models.encoders.loading import get_pinned
 from whyscore.models.encoders.sentence import MODULES, open_states
@@ -104,7 +104,7 @@ from whyscore.models.pairs import Long
 from whyscore.models.word_vectors import unit
 from whyscore.protocols import Encoded, Encoder
 from whyscore.registry import files_of, spec_of
-from whyscore.settings import check_fields
+from whyscore.settings import Precision, check_fields
 from whyscore.text.alignment import Fill, Pairs, Pieces, PieceScores, Pool, Pooled, carry_marks, pool_words, score_words
 from whyscore.text.files import read_once, text_of
 from whyscore.text.splitters import UnicodeWords

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import cast
 
 from whyscore.errors import SpecError
-from whyscore.models.checkpoints import Precision
 from whyscore.models.encoders.embedded import Embedded
 from whyscore.models.encoders.sentence import MODULES, Sentence
 from whyscore.models.encoders.static import Static
 from whyscore.models.encoders.transformer import Transformer
 from whyscore.models.pairs import Held, Long, Pinned
 from whyscore.protocols import Encoder
+from whyscore.settings import Precision
 from whyscore.text.stemming import language_code
 
 

@@ -30,13 +30,13 @@ from numpy.typing import NDArray
 
 from whyscore.errors import DataError, MissingExtra, SpecError
 from whyscore.models.attribution import Inside, Line, Reading, Shown, line, rows_of, warn_of_cuts
-from whyscore.models.checkpoints import SMALL, ModelLocation, Precision, find, need, package, read, read_json
+from whyscore.models.checkpoints import SMALL, ModelLocation, find, need, package, read, read_json
 from whyscore.models.encoders.stacks import Encoding, NetworkEncoder, Plan, lengths, source
 from whyscore.models.heads import ACTIVATIONS, pool_states
 from whyscore.models.pairs import Cuts, Long, RowCoder, Vectors, as_tensors, budget_of
 from whyscore.protocols import Encoded, Encoder
 from whyscore.registry import runs_code
-from whyscore.settings import check_fields
+from whyscore.settings import Precision, check_fields
 from whyscore.types import HYPOTHESIS, Place, Segment, Signature
 
 if TYPE_CHECKING:

@@ -34,7 +34,6 @@ from whyscore.models.checkpoints import (
     NETWORKS,
     SMALL,
     ModelLocation,
-    Precision,
     config_of,
     device_of,
     find,
@@ -67,6 +66,7 @@ from whyscore.models.pairs import (
 from whyscore.models.tensors import check_tensors
 from whyscore.protocols import Encoded
 from whyscore.registry import spec_of
+from whyscore.settings import Precision
 from whyscore.types import Signature
 
 if TYPE_CHECKING:

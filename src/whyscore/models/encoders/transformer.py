@@ -41,7 +41,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyscore.errors import SpecError
-from whyscore.models.checkpoints import Precision
 from whyscore.models.encoders.stacks import (
     Encoding,
     NetworkEncoder,
@@ -57,7 +56,7 @@ from whyscore.models.encoders.stacks import (
 from whyscore.models.pairs import Cuts, Inputs, Long, Row, RowCoder, Vectors, as_tensors, budget_of
 from whyscore.protocols import Encoded
 from whyscore.registry import runs_code
-from whyscore.settings import check_fields
+from whyscore.settings import Precision, check_fields
 from whyscore.types import Signature
 
 if TYPE_CHECKING:

@@ -43,11 +43,11 @@ from whyscore.metrics.learned.comet.checkpoint import HPARAMS, Settings, checkpo
 from whyscore.metrics.learned.comet.network import CometModel, Judged, Texts, limit_of, load, open_model
 from whyscore.metrics.needs import need_inputs, present
 from whyscore.models.attribution import Inside
-from whyscore.models.checkpoints import ModelRequest, Precision, device_of, model_signature
+from whyscore.models.checkpoints import ModelRequest, device_of, model_signature
 from whyscore.models.heads import LayerMix
 from whyscore.models.pairs import Frame
 from whyscore.registry import runs_code
-from whyscore.settings import check_fields
+from whyscore.settings import Precision, check_fields
 from whyscore.text.alignment import BOUNDARY_MARKS, Fill, PieceScores, Pool, score_words
 from whyscore.types import (
     ErrorSpan,
