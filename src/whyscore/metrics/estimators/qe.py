@@ -256,6 +256,9 @@ class Known(NamedTuple):
 class Estimator:
     """Tables, networks and trees, read from one file."""
 
+    carries_over = False
+    """Whether it was measured on language pairs left out of its training: the one that ships, with trees."""
+
     def __init__(self, arrays: Mapping[str, NDArray[np.generic]], digest: str) -> None:
         card = json.loads(arrays["card"].astype(np.uint8).tobytes().decode())
         self._read_card(card, digest)
@@ -279,8 +282,6 @@ class Estimator:
         self.pairs: dict[str, tuple[Kind, ...]] = {pair: tuple(kinds) for pair, kinds in card["pairs"].items()}
         self._calibration: dict[str, list[float]] = card["calibration"]
         self._judges_gaps = "gaps" in self._calibration
-        self.carries_over = False
-        """Whether it was measured on language pairs left out of its training: the one that ships, with trees."""
         self._known: Pinned[Known] = Pinned(_MEMORY // 4)
 
     def estimates(self, pairs: Sequence[tuple[str, str]], languages: str | None) -> list[Estimate]:
