@@ -3,14 +3,15 @@
 For each set and each spec: AUC, AP and recall at K of the words of both sides, mean over the sentences with right and
 wrong words; Pearson's and Spearman's correlation of the sentence scores with human raters; 95 % intervals by the
 bootstrap over sentences (1,000 samples, percentiles). `length` and `surprisal` are controls: longer or rarer words are
-called wrong, and sentences with more of them.
+called wrong, and sentences with more of them. `learned` is `qe` without the names of the languages, so that it has no
+part of `evidence`. With `--against SPEC`, the differences of AUC from that spec on the same sentences, too.
 """
 
 import argparse
 import json
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,8 @@ CONTROLS: dict[str, Callable[[Sequence[Words]], list[Vector]]] = {"length": _len
 
 def scorer_of(spec: str, pair: str) -> Any:  # noqa: ANN401 - a metric or an explainer
     """Return what a spec names, told the languages where it asks for them."""
+    if spec == "learned":
+        return build("qe")
     scorer: Any = build(spec, "explainer" if spec.startswith("evidence") else "metric")
     return replace(scorer, languages=pair) if "languages" in getattr(scorer, "__dataclass_fields__", {}) else scorer
 
@@ -79,21 +82,34 @@ def correlation(left: Vector, right: Vector) -> tuple[float, float, float]:
     return float(np.corrcoef(left, right)[0, 1]), float(low), float(high)
 
 
-def judge(spec: str, rows: Sequence[Row]) -> dict[str, tuple[float, float, float]]:
-    """Return all measures of one spec on one set."""
-    segments = [Segment(row.hypothesis, row.source) for row in rows]
-    result = {}
-    errors = word_errors(spec, segments, HYPOTHESIS, rows[0].pair)
-    sides = [("target", errors, [row.hypothesis_tags for row in rows])]
-    if rows[0].source_tags is not None:
-        sides.append(("source", word_errors(spec, segments, SOURCE, rows[0].pair), [row.source_tags for row in rows]))
-    for side, found, tags in sides:
-        agreement = agree(Ragged.of([np.array(own, dtype=np.float64) for own in tags]), Ragged.of(found))
-        for name in ("auc", "ap", "recall_at_k"):
-            result[f"{side} {name}"] = interval(np.asarray(getattr(agreement, name)))
-    human, scores = np.array([row.score for row in rows]), sentence_scores(spec, segments, errors, rows[0].pair)
+def agreements(errors: Mapping[str, Sequence[Vector]], rows: Sequence[Row]) -> dict[str, Vector]:
+    """Return the measures of words, side by side and sentence by sentence."""
+    tags = {"target": [row.hypothesis_tags for row in rows], "source": [row.source_tags for row in rows]}
+    measures = {}
+    for side, words in errors.items():
+        agreement = agree(Ragged.of([np.array(own, dtype=np.float64) for own in tags[side]]), Ragged.of(words))
+        measures |= {f"{side} {name}": np.asarray(getattr(agreement, name)) for name in ("auc", "ap", "recall_at_k")}
+    return measures
+
+
+def judge(spec: str, rows: Sequence[Row], against: str | None = None) -> dict[str, tuple[float, float, float]]:
+    """Return all measures of one spec on one set, and the differences from another spec."""
+    segments, pair = [Segment(row.hypothesis, row.source) for row in rows], rows[0].pair
+    places = {"target": HYPOTHESIS} | ({} if rows[0].source_tags is None else {"source": SOURCE})
+
+    def find_errors(spec: str) -> dict[str, list[Vector]]:
+        return {side: word_errors(spec, segments, place, pair) for side, place in places.items()}
+
+    errors = find_errors(spec)
+    measures = agreements(errors, rows)
+    result = {name: interval(values) for name, values in measures.items()}
+    human, scores = np.array([row.score for row in rows]), sentence_scores(spec, segments, errors["target"], pair)
     result["pearson"] = correlation(human, scores)
     result["spearman"] = correlation(rankdata(human), rankdata(scores))
+    if against is not None and against != spec:
+        other = agreements(find_errors(against), rows)
+        for side in places:
+            result[f"{side} auc - {against}"] = interval(measures[f"{side} auc"] - other[f"{side} auc"])
     return result
 
 
@@ -104,6 +120,7 @@ def main() -> None:
         "specs", nargs="*", default=["length", "surprisal", "xbertscore(fill='median')", "evidence", "qe"]
     )
     parser.add_argument("--unseen", action="store_true", help="judge sets of language pairs that are not trained on")
+    parser.add_argument("--against", metavar="SPEC", help="show the differences of AUC from this spec, too")
     parser.add_argument("-o", "--output", type=Path)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -113,9 +130,11 @@ def main() -> None:
     results = []
     for (pair, name), rows in sets.items():
         for spec in options.specs:
-            measures = judge(spec, rows)
+            measures = judge(spec, rows, options.against)
             results.append({"pair": pair, "set": name, "spec": spec, "n": len(rows), "measures": measures})
-            shown = " ".join(f"{key} {value:.3f}" for key, (value, *_) in measures.items())
+            shown = ", ".join(
+                f"{key} {value:.3f} [{low:.3f}, {high:.3f}]" for key, (value, low, high) in measures.items()
+            )
             print(f"{pair} {name} {spec}: {shown}", flush=True)
     if options.output:
         options.output.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
