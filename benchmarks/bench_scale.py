@@ -53,7 +53,7 @@ BATCH = 512
 READ = 10_000
 LIME = "lime(samples=100)"
 SLOW = "xbertscore"
-RAY = {SLOW: (150, 40), "ter": (1000, 400)}
+RAY = {SLOW: (100, 20), "ter": (1000, 400)}
 """The segments of a run of each metric, and how many of them are explained."""
 
 
