@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from whyscore.errors import StoreError
-from whyscore.scoring.store import SCHEMA, Store, StoreWarning, digest
+from whyscore.scoring.store import SCHEMA, Store, StoreWarning, check, digest
 from whyscore.types import Segment
 
 texts = st.text(max_size=20)
@@ -41,8 +41,8 @@ def test_rows_come_back_bit_for_bit(store: Store) -> None:
     assert all((found[key] == row).all() for key, row in zip(keys(2500), rows, strict=True))
 
 
-@given(rows=arrays(np.float64, (3, 2), elements=st.floats(allow_nan=False)))
-def test_every_float_survives(tmp_path_factory: pytest.TempPathFactory, rows: np.ndarray) -> None:
+@given(rows=arrays(np.float64, (3, 2), elements=st.floats(allow_nan=False, allow_infinity=False)))
+def test_every_finite_float_survives(tmp_path_factory: pytest.TempPathFactory, rows: np.ndarray) -> None:
     store = Store(tmp_path_factory.mktemp("store") / "s")
     store.put("m", keys(3), rows)
     found = store.get("m", keys(3), 2)
@@ -75,10 +75,13 @@ def test_signatures_do_not_share_scores(store: Store) -> None:
     assert store.get("b", keys(1), 1) == {}
 
 
-def test_rows_of_another_width_are_refused(store: Store) -> None:
-    store.put("a", keys(1), np.ones((1, 1)))
-    with pytest.raises(StoreError, match=re.escape("holds rows of 1 numbers for a, the metric gives 2")):
-        store.get("a", keys(1), 2)
+def test_rows_of_another_width_are_not_used_and_make_room(store: Store) -> None:
+    store.put("a", keys(3), np.ones((3, 1)))
+    with pytest.warns(StoreWarning, match="rows of a have 1 numbers, not 2, and are not used"):
+        assert store.get("a", keys(1), 2) == {}
+    store.put("a", keys(1), np.ones((1, 2)))
+    assert [row.tolist() for row in store.get("a", keys(3), 2).values()] == [[1.0, 1.0]]
+    assert check(store) == []
 
 
 def test_the_size_is_reported_and_pruning_frees_it(store: Store) -> None:

@@ -2,8 +2,10 @@
 
 import contextlib
 import json
+import os
 import re
 import sqlite3
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -158,39 +160,46 @@ def test_a_flipped_bit_is_found_and_its_row_is_scored_anew(store: Store) -> None
 @pytest.mark.parametrize("bad", [(0,), (99,), (3, 4), (0, 50, 99), tuple(range(100))])
 def test_the_same_bit_in_several_rows_of_a_read_is_found(bit: int, bad: tuple[int, ...]) -> None:
     rows = {key: row.tobytes() for key, row in zip(KEYS[:100], ROWS, strict=False)}
-    rows = {key: row + store_repair._checksum(key, row) for key, row in rows.items()}
-    assert store_repair._whole_rows(rows, 2) is rows
+    rows = {key: row + store_repair._checksum(key, row, 7) for key, row in rows.items()}
+    assert store_repair._whole_rows(rows, 2, 7) is rows
     damaged = dict(rows)
     for key in [KEYS[number] for number in bad]:
         row = bytearray(damaged[key])
         row[bit // 8] ^= 1 << bit % 8
         damaged[key] = bytes(row)
-    kept = store_repair._whole_rows(damaged, 2)
+    kept = store_repair._whole_rows(damaged, 2, 7)
     assert kept == {key: row for number, (key, row) in enumerate(rows.items()) if number not in bad}
 
 
 def test_rows_that_were_exchanged_or_have_another_length_are_found() -> None:
     one, other, third = KEYS[:3]
     rows = {key: row.tobytes() for key, row in zip(KEYS[:3], ROWS, strict=False)}
-    rows = {key: row + store_repair._checksum(key, row) for key, row in rows.items()}
+    rows = {key: row + store_repair._checksum(key, row, 7) for key, row in rows.items()}
     exchanged = {one: rows[other], other: rows[one], third: rows[third]}
-    assert store_repair._whole_rows(exchanged, 2) == {third: rows[third]}
+    assert store_repair._whole_rows(exchanged, 2, 7) == {third: rows[third]}
     shifted = {one: rows[one][:-1], other: rows[one][-1:] + rows[other], third: rows[third]}
-    assert store_repair._whole_rows(shifted, 2) == {third: rows[third]}
-    assert store_repair._whole_rows({}, 2) == {}
+    assert store_repair._whole_rows(shifted, 2, 7) == {third: rows[third]}
+    assert store_repair._whole_rows({}, 2, 7) == {}
 
 
-def as_first_schema(store: Store) -> None:
-    """Make the store what schema 1 was: rows without checksums."""
+def as_schema(store: Store, schema: int) -> None:
+    """Make the store what an older schema was: rows without checksums, or with ones that know little of the digest."""
+
+    def older(key: bytes, row: bytes) -> bytes:
+        row = row[:-4]
+        return row if schema == 1 else row + zlib.crc32(row, int.from_bytes(key[:4], "little")).to_bytes(4, "little")
+
     with contextlib.closing(sqlite3.connect(store.path)) as connection:
+        connection.create_function("older", 2, older)
         for number in (1, 2):
-            connection.execute(f"UPDATE scores_{number} SET row = substr(row, 1, length(row) - 4)")
-        connection.execute("PRAGMA user_version=1")
+            connection.execute(f"UPDATE scores_{number} SET row = older(digest, row)")
+        connection.execute(f"PRAGMA user_version={schema}")
         connection.commit()
 
 
-def test_a_store_without_checksums_gets_them(store: Store, tmp_path: Path) -> None:
-    as_first_schema(store)
+@pytest.mark.parametrize("schema", [1, 2])
+def test_a_store_of_an_older_schema_gets_its_checksums(store: Store, tmp_path: Path, schema: int) -> None:
+    as_schema(store, schema)
     assert check(store) == []
     assert take(Store(tmp_path / "other.sqlite"), store) == 5003
     assert np.array_equal(all_rows(store), ROWS)
@@ -200,9 +209,58 @@ def test_a_store_without_checksums_gets_them(store: Store, tmp_path: Path) -> No
     assert check(store) == ["1 rows of chrf|version:1 are damaged"]
 
 
-def test_names_that_mean_something_in_addresses_are_only_names(tmp_path: Path) -> None:
-    for name in ("a#b.sqlite", "a?b.sqlite", "a%20b.sqlite"):
-        store = Store(tmp_path / name)
+@pytest.mark.filterwarnings("ignore::whyscore.scoring.store.StoreWarning")
+def test_a_damaged_row_of_an_older_schema_gets_no_new_checksum(store: Store) -> None:
+    as_schema(store, 2)
+    flip(store, KEYS[0])
+    assert set(KEYS) - set(store.get("chrf|version:1", KEYS, 2)) == {KEYS[0]}
+    assert check(store) == ["1 rows of chrf|version:1 are damaged"]
+
+
+@pytest.mark.filterwarnings("ignore::whyscore.scoring.store.StoreWarning")
+@pytest.mark.filterwarnings("ignore::whyscore.scoring.store.StoreWarning")
+@pytest.mark.parametrize(
+    "statements",
+    [
+        ("UPDATE signatures SET signature = 'ter|version:1' WHERE number = 1",),
+        ("UPDATE signatures SET number = 13 - number", "UPDATE signatures SET number = number - 10"),
+        ("UPDATE signatures SET width = 1 WHERE number = 1",),
+        tuple(f"ALTER TABLE scores_{old} RENAME TO scores_{new}" for old, new in ((1, 3), (2, 1), (3, 2))),
+    ],
+    ids=["signature", "number", "width", "table"],
+)
+def test_rows_under_another_signature_are_not_used_and_reported(store: Store, statements: tuple[str, ...]) -> None:
+    for statement in statements:
+        change(store, statement)
+    signature = "ter|version:1" if "ter|" in statements[0] else "chrf|version:1"
+    assert store.get(signature, KEYS, 1 if "width" in statements[0] else 2) == {}
+    assert check(store)
+
+
+@pytest.mark.parametrize("byte", [0, 4, 11, 15])
+def test_a_row_whose_digest_was_changed_is_reported(store: Store, byte: int) -> None:
+    key = bytearray(KEYS[3])
+    key[byte] ^= 1
+    with contextlib.closing(sqlite3.connect(store.path)) as connection:
+        connection.execute("UPDATE scores_1 SET digest = ? WHERE digest = ?", (bytes(key), KEYS[3]))
+        connection.commit()
+    assert check(store) == ["1 rows of chrf|version:1 are damaged"]
+    assert set(KEYS) - set(store.get("chrf|version:1", KEYS, 2)) == {KEYS[3]}
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_rows_that_are_no_finite_numbers_are_not_used(store: Store, bad: float) -> None:
+    """Nobody writes such a row, but one with a right checksum would go into totals."""
+    store.put("chrf|version:1", KEYS[:1], np.array([[1.0, bad]]))
+    with pytest.warns(StoreWarning, match="1 rows of chrf.version:1 are damaged and not used"):
+        assert len(store.get("chrf|version:1", KEYS, 2)) == len(KEYS) - 1
+
+
+def test_names_that_mean_something_in_addresses_are_only_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = "a#b", "a?b", "a%20b", "a b", "new\nline", "ü日本", os.fsdecode(b"a\xffb"), "?mode=memory", ":memory:"
+    monkeypatch.chdir(tmp_path)
+    for name in (*names, "file:x?mode=ro"):
+        store = Store(Path(name))
         store.put("chrf", KEYS[:3], ROWS[:3])
         store.close()
         assert check(store) == []

@@ -1,11 +1,13 @@
 """The score store: what was scored once is never scored again, by whichever process.
 
 One sqlite file in WAL mode; one table per signature; the key is a 128-bit digest of the texts a metric reads, the
-value its row as raw little-endian float64 and a checksum (CRC-32 of the row, begun with four bytes of the digest).
-Several processes may read and write at once. Each batch is one transaction, so a process killed at any moment loses the
-batch in flight and nothing else. A row whose checksum does not fit is as if it were not there, and is told of. A store
-of schema 1, which had no checksums, gets them when it is opened. A store of a newer schema is refused, and so is one
-with views or triggers, which nothing here makes.
+value its row as raw little-endian float64 and a checksum: CRC-32 of the row, begun with the digest and with the CRC-32
+of the signature and the width, so that a row stands for nothing but what it was written for. Several processes may
+read and write at once. Each batch is one transaction, so a process killed at any moment loses the batch in flight and
+nothing else. A row whose checksum does not fit, or with a number that is not finite, is as if it were not there, and is
+told of. Rows of schema 1, which had no checksums, and of schema 2, whose checksums knew four bytes of the digest alone,
+get theirs when the store is opened. A store of a newer schema is refused, and so is one with views or triggers, which
+nothing here makes.
 
 A damaged store:
 
@@ -23,7 +25,9 @@ pruning hold for them too. Such a table has rows of no numbers (width 0); each i
 
 import contextlib
 import json
+import os
 import sqlite3
+import struct
 import threading
 import warnings
 import zlib
@@ -32,7 +36,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, TypeGuard, cast
 from urllib.parse import quote
 
 import numpy as np
@@ -41,7 +45,7 @@ from whyscore.errors import StoreError
 from whyscore.protocols import Tagged
 from whyscore.types import FloatMatrix, Segment
 
-SCHEMA = 2
+SCHEMA = 3
 _APPLICATION = 0x57485953  # "WHYS"
 _CHUNK = 900  # below the oldest limit of sqlite on variables per statement
 _PATIENCE = 60.0  # seconds to wait for another process's transaction
@@ -51,6 +55,8 @@ _CHECKPOINT = 16_000  # pages of 4 KiB
 _CACHE = 32 * 1024  # KiB
 _CHECKSUM = 4  # bytes
 _RESIDUE = 0x2144DF1C
+_EXPONENT = np.uint32(0x7FF00000)
+"""The bits of the upper half of a float64 that are all set where it is infinite or no number."""
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS signatures (
@@ -115,7 +121,7 @@ class Store:
                 marks = ",".join("?" * len(some))
                 query = f"SELECT digest, row FROM {table} WHERE digest IN ({marks})"  # noqa: S608 - our own table name
                 rows |= self._connection().execute(query, some)
-            good = _whole_rows(rows, width)
+            good = _whole_rows(rows, width, _mark_of(signature, width))
         if len(good) < len(rows):
             self._warn(f"{self.path}: {len(rows) - len(good)} rows of {signature} are damaged and not used")
         return good
@@ -124,9 +130,9 @@ class Store:
         """Keep bytes by digest; where that is impossible, warn once and go on."""
         try:
             with self._translate_errors(), self._transaction() as connection:
-                table = self._ensure_table(connection, signature, width)
+                table, mark = self._ensure_table(connection, signature, width), _mark_of(signature, width)
                 statement = f"INSERT OR REPLACE INTO {table} VALUES (?, ?)"  # noqa: S608 - our own table name
-                checked = ((key, row + _checksum(key, row)) for key, row in zip(digests, rows, strict=True))
+                checked = ((key, row + _checksum(key, row, mark)) for key, row in zip(digests, rows, strict=True))
                 connection.executemany(statement, sorted(checked))
         except StoreError as error:
             self._warn(str(error))
@@ -187,7 +193,7 @@ class Store:
     def _open(self) -> sqlite3.Connection:
         # Private: the store may hold scores of unpublished texts (as digests), and names of local models.
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        connection = sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None)
+        connection = _connect(self.path, "rwc", timeout=_PATIENCE, isolation_level=None)
         try:
             self._initialise(connection)
             # NORMAL: a killed process loses nothing; a power cut may lose the last transactions, never the file.
@@ -213,25 +219,32 @@ class Store:
             return
         _check_known(connection, self.path)
         if version < SCHEMA:
-            _add_checksums(connection)
+            _renew_checksums(connection)
 
     def _table(self, signature: str, width: int) -> str | None:
+        """Return the table of a signature; None where there is none, or its rows have another width."""
         query = "SELECT number, width FROM signatures WHERE signature = ?"
         row = self._connection().execute(query, (signature,)).fetchone()
         if row is None:
             return None
         if row[1] != width:
-            raise StoreError(f"{self.path} holds rows of {row[1]} numbers for {signature}, the metric gives {width}")
+            self._warn(f"{self.path}: rows of {signature} have {row[1]} numbers, not {width}, and are not used")
+            return None
         return f"scores_{int(row[0])}"
 
     def _ensure_table(self, connection: sqlite3.Connection, signature: str, width: int) -> str:
-        now = datetime.now(UTC).isoformat()
-        insert = "INSERT INTO signatures (signature, width, used) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET used = ?"
-        connection.execute(insert, (signature, width, now, now))
-        table = self._table(signature, width)
+        """Return the table of a signature, made where there is none; rows of another width go."""
+        insert = (
+            "INSERT INTO signatures (signature, width, used) VALUES (?1, ?2, ?3) "
+            "ON CONFLICT DO UPDATE SET width = ?2, used = ?3 RETURNING number"
+        )
+        before = connection.execute("SELECT width FROM signatures WHERE signature = ?", (signature,)).fetchone()
+        (number,) = connection.execute(insert, (signature, width, datetime.now(UTC).isoformat())).fetchone()
+        if before is not None and before[0] != width:
+            connection.execute(f"DROP TABLE IF EXISTS scores_{int(number)}")
         columns = "(digest BLOB PRIMARY KEY, row BLOB NOT NULL) WITHOUT ROWID"
-        connection.execute(f"CREATE TABLE IF NOT EXISTS {table} {columns}")
-        return str(table)
+        connection.execute(f"CREATE TABLE IF NOT EXISTS scores_{int(number)} {columns}")
+        return f"scores_{int(number)}"
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -276,48 +289,59 @@ def _check_known(connection: sqlite3.Connection, path: Path) -> None:
         raise StoreError(f"{path} holds a {kind} ({name}), which whyscore never makes: do not use this file")
 
 
-def _add_checksums(connection: sqlite3.Connection) -> None:
-    """Give every row of a store of schema 1 its checksum."""
-    connection.create_function("checked", 2, lambda key, row: row + _checksum(key, row), deterministic=True)
+def _renew_checksums(connection: sqlite3.Connection) -> None:
+    """Give every row of a store of an older schema its checksum."""
     connection.execute("BEGIN IMMEDIATE")
     if connection.execute("PRAGMA user_version").fetchone()[0] < SCHEMA:  # no other process did it meanwhile
-        for (number,) in connection.execute("SELECT number FROM signatures").fetchall():
-            connection.execute(f"UPDATE scores_{int(number)} SET row = checked(digest, row)")  # noqa: S608 - a number
+        for signed in _read_signatures(connection):
+            connection.create_function("renewed", 2, signed.renew, deterministic=True)
+            connection.execute(f"UPDATE scores_{signed.number} SET row = renewed(digest, row)")  # noqa: S608 - a number
         connection.execute(f"PRAGMA user_version={SCHEMA}")
     connection.execute("COMMIT")
 
 
-def _checksum(key: bytes, row: bytes) -> bytes:
-    return zlib.crc32(row, int.from_bytes(key[:4], "little")).to_bytes(_CHECKSUM, "little")
+def _mark_of(signature: str, width: int) -> int:
+    """Return 32 bits that name a table: checksums of its rows begin with them."""
+    return zlib.crc32(f"{width} {signature}".encode("utf-8", "surrogatepass"))
 
 
-def _is_whole(key: bytes, row: bytes) -> bool:
+def _begin(key: bytes, mark: int) -> int:
+    """Return what the checksum of a row begins with."""
+    first, second, third, last = struct.unpack("<4I", key)
+    return int(first ^ second ^ third ^ last ^ mark)
+
+
+def _checksum(key: bytes, row: bytes, mark: int) -> bytes:
+    return zlib.crc32(row, _begin(key, mark)).to_bytes(_CHECKSUM, "little")
+
+
+def _is_whole(key: bytes, row: bytes, mark: int) -> bool:
     """Return whether a row is as it was written: the CRC of bytes with their own CRC behind is always the same."""
-    return zlib.crc32(row, int.from_bytes(key[:4], "little")) == _RESIDUE
+    return zlib.crc32(row, _begin(key, mark)) == _RESIDUE
 
 
-def _whole_rows(rows: dict[bytes, bytes], width: int) -> dict[bytes, bytes]:
+def _whole_rows(rows: dict[bytes, bytes], width: int, mark: int) -> dict[bytes, bytes]:
     """Return the rows that are as they were written; they are checked one by one only if something is wrong."""
-    if not width:
-        return {key: row for key, row in rows.items() if _is_whole(key, row)}
-    size = 8 * width + _CHECKSUM
-    if _are_whole(rows, size):
+    if width and _are_whole(rows, width, mark):
         return rows
-    return {key: row for key, row in rows.items() if len(row) == size and _is_whole(key, row)}
+    return {key: row for key, row in rows.items() if _sound(key, row, width, mark)}
 
 
-def _are_whole(rows: Mapping[bytes, bytes], size: int) -> bool:
-    """Return whether all rows are as they were written, by one CRC over all of them.
+def _are_whole(rows: Mapping[bytes, bytes], width: int, mark: int) -> bool:
+    """Return whether all rows are as they were written, by one CRC over all of them, and hold finite numbers.
 
     A whole row leaves the residue, whatever its CRC began with; a beginning may as well be mixed into the first four
     bytes. So every row is made to begin with the residue that the row before it leaves. One damaged row is found as
     surely as by its own CRC: the same bytes after two different values give two different values.
     """
     keys = b"".join(rows)
-    if len(keys) != _BYTES * len(rows) or set(map(len, rows.values())) != {size}:
+    if len(keys) != _BYTES * len(rows) or set(map(len, rows.values())) != {8 * width + _CHECKSUM}:
         return False
     words = np.frombuffer(bytearray().join(rows.values()), "<u4").reshape(len(rows), -1)
-    words[:, 0] ^= np.frombuffer(keys, "<u4")[:: _BYTES // 4] ^ np.uint32(_RESIDUE)
+    if (words[:, 1:-1:2] & _EXPONENT == _EXPONENT).any():
+        return False
+    begins = np.bitwise_xor.reduce(np.frombuffer(keys, "<u4").reshape(len(rows), -1), axis=1)
+    words[:, 0] ^= begins ^ np.uint32(mark ^ _RESIDUE)
     return zlib.crc32(words.data, _RESIDUE) == _RESIDUE
 
 
@@ -328,6 +352,7 @@ _REASONS = {
     "unable to open": "the store cannot be opened. Choose another file with --store, or --store none",
     "not a database": "this is not a whyscore store. Choose another file with --store, or --store none",
     "malformed": "the store is damaged. Save what can be read with: whyscore store repair",
+    "no such table": "the store is damaged. Save what can be read with: whyscore store repair",
     "locked": f"another process kept the store locked for {_PATIENCE:.0f} seconds. Try again, or use --store none",
 }
 
@@ -356,10 +381,26 @@ class _Signed(NamedTuple):
     width: int
     version: int
 
-    def with_checksums(self, rows: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
-        """Yield digests and rows with their checksums, which rows of schema 1 get now."""
-        for key, row in rows:
-            yield key, row if self.version >= SCHEMA else row + _checksum(key, row)
+    @property
+    def mark(self) -> int:
+        """What checksums of its rows begin with."""
+        return _mark_of(self.signature, self.width)
+
+    def renew(self, key: bytes, row: bytes) -> bytes:
+        """Return a row with its checksum, which that of an older schema gets now; one that is damaged stays so."""
+        if self.version >= SCHEMA or not (isinstance(key, bytes) and isinstance(row, bytes) and len(key) == _BYTES):
+            return row
+        if self.version > 1:
+            if zlib.crc32(row, int.from_bytes(key[:4], "little")) != _RESIDUE:
+                return row
+            row = row[:-_CHECKSUM]
+        return row + _checksum(key, row, self.mark)
+
+    def sound_rows(self, rows: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes | None]]:
+        """Yield digests and rows without their checksums; None for a row that is damaged."""
+        for key, stored in rows:
+            row = self.renew(key, stored)
+            yield key, row[:-_CHECKSUM] if _sound(key, row, self.width, self.mark) else None
 
 
 def check(store: Store) -> list[str]:
@@ -426,18 +467,21 @@ def take(store: Store, other: Store) -> int:
         _check_known(connection, other.path)
         for signed in _read_signatures(connection):
             for some in _read(connection, signed.number, other.path.stat().st_size // _PART + 1):
-                good = [
-                    (key, row[:-_CHECKSUM])
-                    for key, row in signed.with_checksums(some)
-                    if _sound(key, row, signed.width)
-                ]
+                good = [(key, row) for key, row in signed.sound_rows(some) if row is not None]
                 store.put_bytes(signed.signature, [key for key, _ in good], [row for _, row in good], signed.width)
                 saved += len(good)
     return saved
 
 
 def _reading(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)
+    return _connect(path, "ro")
+
+
+def _connect(path: Path, mode: str, **options: Any) -> sqlite3.Connection:  # noqa: ANN401 - those of sqlite3.connect
+    """Open a file by a path that nothing in it can make a memory, a query or another file."""
+    name = quote(os.fsencode(path.absolute().as_posix().lstrip("/")))
+    connection: sqlite3.Connection = sqlite3.connect(f"file:///{name}?mode={mode}", uri=True, **options)
+    return connection
 
 
 def _read_signatures(connection: sqlite3.Connection) -> list[_Signed]:
@@ -448,14 +492,14 @@ def _read_signatures(connection: sqlite3.Connection) -> list[_Signed]:
 
 def _faults(connection: sqlite3.Connection, signed: _Signed) -> Iterator[str]:
     rows = connection.execute(f"SELECT digest, row FROM scores_{signed.number}")  # noqa: S608 - a number
-    bad = sum(not _sound(key, row, signed.width) for key, row in signed.with_checksums(rows))
+    bad = sum(row is None for _, row in signed.sound_rows(rows))
     if bad:
         yield f"{bad} rows of {signed.signature} are damaged"
 
 
-def _sound(key: object, row: object, width: int) -> bool:
+def _sound(key: object, row: object, width: int, mark: int) -> TypeGuard[bytes]:
     """Return whether a row with its checksum is what the store writes: finite numbers, or any bytes (width 0)."""
-    if not (isinstance(key, bytes) and isinstance(row, bytes) and len(key) == _BYTES and _is_whole(key, row)):
+    if not (isinstance(key, bytes) and isinstance(row, bytes) and len(key) == _BYTES and _is_whole(key, row, mark)):
         return False
     if width == 0:
         return True
