@@ -237,6 +237,16 @@ def test_rows_under_another_signature_are_not_used_and_reported(store: Store, st
     assert check(store)
 
 
+def test_a_table_that_is_gone_is_reported_and_made_again(store: Store) -> None:
+    change(store, "UPDATE signatures SET number = 9 WHERE number = 1")
+    assert check(store)
+    with pytest.warns(StoreWarning, match=r"is damaged: the rows of chrf.version:1 are gone"):
+        assert store.get("chrf|version:1", KEYS, 2) == {}
+    store.put("chrf|version:1", KEYS, ROWS)
+    assert np.array_equal(all_rows(store), ROWS)
+    assert check(store) == []
+
+
 @pytest.mark.parametrize("byte", [0, 4, 11, 15])
 def test_a_row_whose_digest_was_changed_is_reported(store: Store, byte: int) -> None:
     key = bytearray(KEYS[3])

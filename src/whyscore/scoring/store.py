@@ -222,7 +222,7 @@ class Store:
             _renew_checksums(connection)
 
     def _table(self, signature: str, width: int) -> str | None:
-        """Return the table of a signature; None where there is none, or its rows have another width."""
+        """Return the table of a signature; None where there is none, it is gone, or its rows have another width."""
         query = "SELECT number, width FROM signatures WHERE signature = ?"
         row = self._connection().execute(query, (signature,)).fetchone()
         if row is None:
@@ -230,7 +230,11 @@ class Store:
         if row[1] != width:
             self._warn(f"{self.path}: rows of {signature} have {row[1]} numbers, not {width}, and are not used")
             return None
-        return f"scores_{int(row[0])}"
+        table = f"scores_{int(row[0])}"
+        if self._connection().execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone() is None:
+            self._warn(f"{self.path} is damaged: the rows of {signature} are gone")
+            return None
+        return table
 
     def _ensure_table(self, connection: sqlite3.Connection, signature: str, width: int) -> str:
         """Return the table of a signature, made where there is none; rows of another width go."""
