@@ -160,6 +160,48 @@ def test_a_function_stays_what_it_was_when_its_file_changes(file: Path) -> None:
     assert (metric.signature(), metric.score(SEGMENTS).tolist()) == before
 
 
+def test_a_changed_file_is_loaded_again_for_the_next_metric(file: Path) -> None:
+    target = f"{file}:words"
+    before = Callable(target).signature()
+    assert Callable(target).score(SEGMENTS).tolist() == [4, 2]
+    file.write_text("def words(segments): return [0 for _ in segments]\n", encoding="utf-8")
+    assert Callable(target).score(SEGMENTS).tolist() == [0, 0]
+    assert Callable(target).signature() != before
+
+
+def rewrite(file: Path, text: str) -> None:
+    """Change a file so that neither its size nor its time tells."""
+    state = file.stat()
+    assert state.st_size == len(text)
+    file.write_text(text, encoding="utf-8")
+    os.utime(file, ns=(state.st_atime_ns, state.st_mtime_ns))
+
+
+def test_a_module_beside_the_file_belongs_to_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bytecode of the old text fits the new one by size and time, and is not taken for it."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    file, beside = tmp_path / "outer.py", tmp_path / "beside_outer.py"
+    file.write_text("def score(segments):\n    from beside_outer import V\n    return [V for _ in segments]\n", "utf-8")
+    beside.write_text("V = 1\n", "utf-8")
+    signature = Callable(f"{file}:score").signature()
+    assert Callable(f"{file}:score").score(SEGMENTS).tolist() == [1, 1]
+    rewrite(beside, "V = 2\n")
+    assert Callable(f"{file}:score").score(SEGMENTS).tolist() == [2, 2]
+    assert Callable(f"{file}:score").signature() != signature
+
+
+def test_a_module_that_changes_after_its_import_keeps_its_signature(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    file = tmp_path / "imported_once.py"
+    file.write_text("def score(segments):\n    return [1 for _ in segments]\n", "utf-8")
+    before = Callable("imported_once:score").signature()
+    file.write_text("def score(segments):\n    return [2 for _ in segments]\n", "utf-8")
+    with pytest.warns(UserWarning, match="has changed since it was imported"):
+        assert Callable("imported_once:score").signature() == before
+
+
 def test_a_function_made_in_python_has_no_stable_signature() -> None:
     signature = Callable(count, takes="segments", higher_is_better=False).signature()
     assert not signature.stable

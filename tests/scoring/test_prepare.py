@@ -194,6 +194,25 @@ def test_processes_give_the_same_numbers_as_this_process() -> None:
         assert np.array_equal(prepare(metric, executor=Processes(2), size=32).score(asked), serial)
 
 
+def test_workers_build_a_metric_again_when_its_file_changes(tmp_path: Path) -> None:
+    executor, asked = Processes(1), [Segment("a"), Segment("b")]
+    for value in (1.0, 2.0):
+        path = tmp_path / "mine.py"
+        path.write_text(f"def score(segments):\n    return [{value} for _ in segments]\n")
+        assert prepare(build(f"{path}:score"), executor=executor).score(asked).tolist() == [value, value]
+
+
+def test_workers_refuse_a_metric_that_is_another_than_at_the_start(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text("def score(segments):\n    return [1.0 for _ in segments]\n")
+    metric = build(f"{path}:score")
+    prepared = prepare(metric, executor=Processes(1))
+    prepared.signature()
+    path.write_text("def score(segments):\n    return [2.0 for _ in segments]\n")
+    with pytest.raises(ExecutionError, match="changed while it was scored"):
+        prepared.score([Segment("a")])
+
+
 def test_workers_do_not_run_the_users_script_again(tmp_path: Path) -> None:
     script = (
         "import whyscore as ws\n"

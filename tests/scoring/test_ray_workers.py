@@ -1,5 +1,6 @@
 """A cluster computes what one process computes, whoever dies on the way."""
 
+import json
 import re
 import socket
 from collections.abc import Callable, Iterator
@@ -275,7 +276,49 @@ def test_files_named_in_a_spec_travel_under_another_name(tmp_path: Path) -> None
     assert found.spec == 'boosted(metric=callable("shipped_0.py:score"), p=1.0)'
     assert found.folder is not None
     assert (found.folder / "shipped_0.py").read_text("utf-8") == SLOW
-    assert ship("chrf") == ("chrf", None)
+    assert found.original('callable(target="shipped_0.py:score")|digest:0') == (
+        f'callable(target="{tmp_path / "metric.py"}:score")|digest:0'
+    )
+    assert ship("chrf") == ("chrf", None, {})
+
+
+def test_what_a_file_imports_from_its_folder_travels_too(tmp_path: Path) -> None:
+    spec = written(
+        tmp_path, "import part.inner\n\ndef score(segments):\n    return [part.inner.VALUE for _ in segments]\n"
+    )
+    (tmp_path / "part").mkdir()
+    (tmp_path / "part" / "inner.py").write_text("VALUE = 7.0\n", "utf-8")
+    folder = ship(spec).folder
+    assert folder is not None
+    assert (folder / "part" / "inner.py").read_text("utf-8") == "VALUE = 7.0\n"
+
+
+def test_a_file_that_changes_between_calls_gives_its_new_numbers(
+    cluster: "cluster_utils.Cluster", tmp_path: Path
+) -> None:
+    executor = Ray(address=cluster.address)
+    table = tmp_path / "table.jsonl"
+    for value in (1, 2):
+        code = f"def score(segments):\n    return [{value}.0 for _ in segments]\n"
+        lines = [
+            json.dumps({"hypothesis": segment.hypothesis, "references": segment.references, "score": value})
+            for segment in SEGMENTS[:9]
+        ]
+        table.write_text("\n".join(lines), "utf-8")
+        for spec in (written(tmp_path, code), f'lookup("{table}")'):
+            scores = prepare(build(spec), executor=executor).score(SEGMENTS[:9])
+            assert scores.tolist() == [value] * 9
+
+
+def test_workers_whose_metric_has_another_signature_build_it_again(cluster: "cluster_utils.Cluster") -> None:
+    executor = Ray(address=cluster.address)
+    prepare(build("chrf"), executor=executor).score(SEGMENTS[:9])
+    (work,) = executor.crew
+    work.signature = "chrf, as its files were before"
+    assert work.resume(build("chrf"), ship("chrf"))
+    assert not work.able
+    assert work.signature == str(build("chrf").signature())
+    work.close()
 
 
 @pytest.mark.parametrize("option", ["workers", "cores", "gpus"])

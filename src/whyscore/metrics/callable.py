@@ -5,12 +5,13 @@
    the source and not the references). Which of the two is read off the number of its positional arguments without
    default: one or two. `takes` overrides that.
 3. It returns one finite number per segment, as a list or an array; everything else is refused with what came.
+4. A metric keeps the function that it began with. A file is loaded again for the next metric when it, or a module
+   beside it that it imports, has changed. A module that was imported by its name stays what it was, as any import does.
 
 Finds the function that a text such as `package.module:function` or `path/file.py:function` names.
 """
 
 import contextlib
-import hashlib
 import importlib
 import importlib.util
 import inspect
@@ -18,13 +19,16 @@ import os
 import sys
 import threading
 import traceback
+import warnings
 from collections.abc import Callable as AnyFunction
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import lru_cache, reduce
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Literal, NamedTuple, NoReturn
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -32,13 +36,14 @@ from whyscore.errors import ContractError, SpecError, TextFailure, UnknownName, 
 from whyscore.metrics.needs import need_references, need_source, quote_start
 from whyscore.registry import format_value, runs_code, spec_of
 from whyscore.settings import check_fields
+from whyscore.text.sources import read_sources
 from whyscore.types import FloatVector, Inputs, Segment, Signature
 
 Function = AnyFunction[..., object]
 
 
 class Found(NamedTuple):
-    """A function with the digest of the file it stands in; None where there is no file to read."""
+    """A function with the digest of its file and what that imports; None where there is no file to read."""
 
     function: Function
     digest: str | None
@@ -53,25 +58,54 @@ def find(target: str) -> Found:
         path = Path(place)
         if not path.is_file():
             raise SpecError(f"no file {place!r} for the function {target!r}; the path counts from {Path.cwd()}")
-        module, digest = _from_file(str(path.resolve()))
-        return Found(_attribute(module, place, name), digest)
+        sources = read_sources(path.resolve())
+        loaded = _from_file(str(path.resolve()), sources.digest, tuple(map(str, sources.beside)))
+        return Found(_attribute(loaded, place, name), sources.digest)
     module = _from_name(place)
+    return Found(_attribute(module, place, name), _digest_of_module(module))
+
+
+_DIGESTS: WeakKeyDictionary[ModuleType, str] = WeakKeyDictionary()
+"""What modules were when they were used first."""
+
+
+def _digest_of_module(module: ModuleType) -> str | None:
+    """Return the digest of the file that a module was imported from, as it was at first."""
     origin = inspect.getsourcefile(module) if getattr(module, "__file__", None) else None
-    return Found(_attribute(module, place, name), _digest(Path(origin).read_bytes()) if origin else None)
+    if origin is None:
+        return None
+    digest = read_sources(Path(origin).resolve()).digest
+    first = _DIGESTS.setdefault(module, digest)
+    if first != digest:
+        warnings.warn(f"{origin} has changed since it was imported: start Python again to use it", stacklevel=2)
+    return first
 
 
-def _digest(content: bytes) -> str:
-    return hashlib.blake2b(content, digest_size=6).hexdigest()
+class _Uncached(SourceFileLoader):
+    """Loads a file as it is: cached bytecode is known by a size and a second, which a change may leave as they are."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        path = self.get_filename(fullname)
+        return self.source_to_code(self.get_data(path), path)
+
+
+_LOADED: set[str] = set()
+"""The files of which a version was loaded."""
 
 
 @lru_cache(maxsize=64)
-def _from_file(path: str) -> tuple[ModuleType, str]:
-    """Return the module in a file and the digest of the file.
-
-    As with an import the first answer stays: one process never mixes numbers of two versions of a function.
-    """
-    digest = _digest(Path(path).read_bytes())
-    spec = importlib.util.spec_from_file_location(f"whyscore_function_{digest}", path)
+def _from_file(path: str, digest: str, beside: tuple[str, ...]) -> ModuleType:
+    """Return the module in a file; `beside` are the files that it imports from its own folder."""
+    for file in beside:
+        with contextlib.suppress(OSError, NotImplementedError):
+            Path(importlib.util.cache_from_source(file)).unlink()
+    if path in _LOADED:  # an earlier version, and what it imported
+        for key, module in list(sys.modules.items()):
+            if getattr(module, "__file__", None) in beside:
+                del sys.modules[key]
+    _LOADED.add(path)
+    name = f"whyscore_function_{digest}"
+    spec = importlib.util.spec_from_file_location(name, path, loader=_Uncached(name, path))
     if spec is None or spec.loader is None:
         raise SpecError(f"{path!r} is no Python file: its name must end in .py")
     module = importlib.util.module_from_spec(spec)
@@ -85,7 +119,7 @@ def _from_file(path: str) -> tuple[ModuleType, str]:
     except BaseException as error:  # SystemExit and the like, too
         del sys.modules[spec.name]
         raise UserError(f"{path} cannot be loaded: {_failure(error, path)}") from error
-    return module, digest
+    return module
 
 
 def _from_name(name: str) -> ModuleType:
@@ -204,6 +238,8 @@ class Callable:
     version: str = ""
     masking: Literal["character", "opaque"] | None = None
     score_scale: float | None = None
+    _found: list[Found] = field(default_factory=list, init=False, repr=False, compare=False)
+    """The function that the target names, once it was needed."""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -229,7 +265,12 @@ class Callable:
 
     @property
     def _function(self) -> Function:
-        return find(self.target).function if isinstance(self.target, str) else self.target
+        return self._find(self.target).function if isinstance(self.target, str) else self.target
+
+    def _find(self, target: str) -> Found:
+        if not self._found:
+            self._found.append(find(target))
+        return self._found[0]
 
     @property
     def needs(self) -> Inputs:
@@ -247,7 +288,7 @@ class Callable:
         facts = (("version", self.version),) if self.version else ()
         if not isinstance(self.target, str):
             return Signature(self._spec_of_object(), facts, stable=False)
-        digest = find(self.target).digest
+        digest = self._find(self.target).digest
         return Signature(spec_of(self), (("digest", digest or "none"), *facts), stable=digest is not None)
 
     def score(self, segments: Sequence[Segment]) -> FloatVector:
@@ -307,10 +348,10 @@ class Callable:
     def _spec_of_object(self) -> str:
         """Return the spec with the name of the function in angle brackets: it can be read, not rebuilt."""
         options = [format_value(f"<{self.name}>")]
-        for field in fields(self)[1:]:
-            value = getattr(self, field.name)
-            if value != field.default:
-                options.append(f"{field.name}={format_value(value)}")
+        for option in fields(self)[1:]:
+            value = getattr(self, option.name)
+            if option.init and value != option.default:
+                options.append(f"{option.name}={format_value(value)}")
         return f"callable({', '.join(options)})"
 
 

@@ -1,7 +1,7 @@
 """Where a metric runs: here, or in several processes of this machine.
 
-Only the spec string, texts and floats cross to a worker, which builds the metric once and keeps it. Results do not
-depend on the executor: batches are the same and are put back by index.
+Only the spec string, the signature, texts and floats cross to a worker, which builds the metric once and keeps it as
+long as its signature stays. Results do not depend on the executor: batches are the same and are put back by index.
 
 The libraries of a worker start as many threads as it has cores, where they would take the whole machine. They read
 their limits when they are loaded, so these must stand in the environment before a worker starts. A worker ends when
@@ -96,8 +96,8 @@ class Processes:
             raise SpecError(f"processes: jobs is {self.jobs}, expected 0 (one per core) or more")
 
     def run(self, metric: Metric, segments: Sequence[Segment], batches: Iterable[Sequence[int]]) -> Iterator[Part]:
-        spec = spec_of(metric)
-        work = ((batch, (spec, texts_of(segments, batch))) for batch in batches)
+        spec, signature = spec_of(metric), str(metric.signature())
+        work = ((batch, (spec, signature, texts_of(segments, batch))) for batch in batches)
         for batch, answer in self._run_unordered(_work, work, spec):
             yield Part(batch, answer.rows, answer.failures)
 
@@ -200,14 +200,20 @@ def hide_main() -> Iterator[None]:
 
 
 @lru_cache(maxsize=4)
-def _resident(spec: str) -> Metric:
+def _resident(spec: str, signature: str) -> Metric:
+    """Return the metric of a spec, built once; one that is another than that of the process that asks is refused."""
     metric: Metric = build(spec)
+    built = str(metric.signature())
+    if built != signature:
+        raise ExecutionError(
+            f"{spec} changed while it was scored: it was {signature} and is {built}. Run the same command again"
+        )
     return metric
 
 
-def _work(spec: str, texts: Sequence[Texts]) -> Answer:
+def _work(spec: str, signature: str, texts: Sequence[Texts]) -> Answer:
     """Score one batch in a worker."""
-    return ask(_resident(spec), [Segment(*text) for text in texts])
+    return ask(_resident(spec, signature), [Segment(*text) for text in texts])
 
 
 def texts_of(segments: Sequence[Segment], batch: Sequence[int]) -> list[Texts]:

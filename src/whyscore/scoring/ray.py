@@ -6,10 +6,11 @@
 2. Workers join as soon as their metric is built. Each has at most two batches: one to work on, one waiting, so that no
    worker idles and the driver holds little.
 3. A worker that cannot build the metric, or has another one (its signature tells), is left out; where all are, that is
-   the error.
+   the error. A metric with another signature than at the last call, as its file has changed, is built again.
 4. A worker that dies gives its batches back to the others, and another one is started in its place where the cluster
    has room. A batch that three workers died on is an error: it is the batch that kills.
-5. Only the spec, texts and floats cross the border. A metric in a file (`my_metric.py:score`) is shipped with it.
+5. Only the spec, texts and floats cross the border. A metric in a file (`my_metric.py:score`) is shipped with it, with
+   the modules beside it that it imports.
 
 Batches are those of the serial executor and rows are put back by index: a result does not depend on who computed it.
 """
@@ -33,10 +34,11 @@ import numpy as np
 
 from whyscore.errors import ExecutionError, MissingExtra, SpecError, UnknownName, WhyscoreError, need_package
 from whyscore.protocols import Metric, Part, Rate
-from whyscore.registry import Spec, Value, build, parse, spec_of
+from whyscore.registry import Spec, Value, build, format_value, parse, spec_of
 from whyscore.scoring.executors import Texts, limit_threads, texts_of
 from whyscore.scoring.rows import ask
 from whyscore.settings import check_fields
+from whyscore.text.sources import read_sources
 from whyscore.types import FloatMatrix, Segment
 
 if TYPE_CHECKING:
@@ -161,6 +163,14 @@ class Shipment(NamedTuple):
 
     spec: str
     folder: Path | None
+    names: Mapping[str, str] = MappingProxyType({})
+    """The path of each file by its name on the workers."""
+
+    def original(self, signature: str) -> str:
+        """Return the signature of a worker's metric with the names that files have here."""
+        for moved, path in self.names.items():
+            signature = signature.replace(format_value(f"{moved}:")[:-1], format_value(f"{path}:")[:-1])
+        return signature
 
 
 def ship(spec: str) -> Shipment:
@@ -175,8 +185,13 @@ def ship(spec: str) -> Shipment:
         return Shipment(spec, None)
     folder = Path(tempfile.mkdtemp(prefix="whyscore-"))
     for path, name in files.items():
-        shutil.copyfile(path, folder / name)
-    return Shipment(str(moved), folder)
+        (_, content), *others = read_sources(Path(path).resolve()).contents.items()
+        for place, text in ((folder / name, content), *((folder / other, text) for other, text in others)):
+            if place.exists() and place.read_bytes() != text:
+                raise ExecutionError(f"two files {place.relative_to(folder)} differ: give one of them another name")
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(text)
+    return Shipment(str(moved), folder, {name: path for path, name in files.items()})
 
 
 def _relocate(value: Value, files: dict[str, str]) -> Value:
@@ -190,7 +205,7 @@ def _relocate(value: Value, files: dict[str, str]) -> Value:
     place, _, name = value.rpartition(":")
     if not place.endswith(".py") or not Path(place).is_file():
         return value
-    moved = files.setdefault(str(Path(place).resolve()), f"shipped_{len(files)}.py")
+    moved = files.setdefault(place, f"shipped_{len(files)}.py")
     return f"{moved}:{name}"
 
 
@@ -302,8 +317,7 @@ class _Work:
     def __init__(self, settings: Ray, rates: dict[str, Rate], metric: Metric, shipped: Shipment) -> None:
         self.settings, self.rates, self.spec, self.shipped = settings, rates, spec_of(metric), shipped
         self.session = connect(settings.address, shipped.folder)
-        # A file has another name where it is shipped to, and so has the signature of what is in it.
-        self.signature = str(metric.signature()) if shipped.folder is None else None
+        self.signature = str(metric.signature())
         self.workers: dict[str, ActorHandle[_Resident]] = {}
         self.places: dict[str, str] = {}
         self.able: set[str] = set()
@@ -323,10 +337,11 @@ class _Work:
         """
         if shipped.folder is not None or not self.workers or session() != self.session:
             return False
-        if shipped.spec != self.spec:
+        signature = str(metric.signature())
+        if (shipped.spec, signature) != (self.spec, self.signature):
             if self.running:
                 return False
-            self.spec, self.shipped, self.signature = shipped.spec, shipped, str(metric.signature())
+            self.spec, self.shipped, self.signature = shipped.spec, shipped, signature
             self.able.clear()
             for name, worker in self.workers.items():
                 self.running[worker.ready.remote(self.spec)] = _Task(name)
@@ -410,8 +425,8 @@ class _Work:
         """Note where a worker is, and then which metric it has built."""
         if worker not in self.places:
             self.places[worker] = message
-        elif self.signature not in (None, message):
-            reason = f"its metric is {message}, here it is {self.signature}. Install the same versions and models"
+        elif (signature := self.shipped.original(message)) != self.signature:
+            reason = f"its metric is {signature}, here it is {self.signature}. Install the same versions and models"
             self._exclude(worker, ExecutionError(f"a worker on {self.places[worker]} differs: {reason}"))
         else:
             self.able.add(worker)
