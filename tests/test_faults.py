@@ -13,6 +13,10 @@ import pytest
 
 from whyscore.data.writing import growing
 from whyscore.errors import ExecutionError, StoreError, UserError
+from whyscore.metrics.matching.weights import IdfTable, write_idf
+from whyscore.models.lexicon import learn_lexicon, write_lexicon
+from whyscore.models.maps import LanguageMap, write_map
+from whyscore.models.tensors import write_tensors
 from whyscore.runs import folder as runs
 from whyscore.scoring.store import Store, digest
 from whyscore.types import Dataset, Entry, Segment
@@ -47,7 +51,10 @@ def test_a_killed_run_goes_on_to_the_same_files(script: ModuleType, bench: objec
     [
         "limit",
         "memory",
-        *(pytest.param(name, marks=pytest.mark.slow) for name in ("two-writers", "deleted", "bit", "edited", "parent")),
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("two-writers", "deleted", "bit", "nan", "edited", "parent")
+        ),
     ],
 )
 def test_a_disturbed_run_comes_to_the_same_files(script: ModuleType, bench: object, fault: str) -> None:
@@ -138,3 +145,35 @@ def test_a_failing_disk_is_told_with_a_cure(tmp_path: Path, monkeypatch: pytest.
         store.get("m", [digest(Segment("a"))], 1)
     with pytest.warns(UserWarning, match=re.escape("the results come out all the same")):
         store.put("m", [digest(Segment("a"))], np.ones((1, 1)))
+
+
+def write_lexicon_file(path: Path) -> None:
+    write_lexicon(learn_lexicon(["a b", "a c"], ["x y", "x z"]), path)
+
+
+WRITERS = {
+    "lexicon.npz": write_lexicon_file,
+    "lexicon.tsv": write_lexicon_file,
+    "map.npz": lambda path: write_map(LanguageMap(np.eye(2), None, {}), path),
+    "tensors.safetensors": lambda path: write_tensors(path, {"a": np.zeros(2)}),
+    "idf.json": lambda path: write_idf(IdfTable.of_weights({"a": 1.0}, 2.0), path),
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_file_that_cannot_be_finished_leaves_the_old_one(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / name
+    path.write_text("old")
+
+    def fail(_: int) -> None:
+        raise OSError(errno.ENOSPC, "no space")
+
+    monkeypatch.setattr("os.fsync", fail)
+    with pytest.raises(OSError, match="no space"):
+        WRITERS[name](path)
+    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [(name, "old")]
+    monkeypatch.undo()
+    WRITERS[name](path)
+    assert path.read_bytes() != b"old"

@@ -1,7 +1,9 @@
 """The whole job: what a run folder holds, what is done where nobody says, and how a stopped run goes on."""
 
+import errno
 import json
 import os
+import platform
 import re
 import signal
 import subprocess
@@ -24,6 +26,7 @@ from whyscore.analysis.explain import explain
 from whyscore.cli.main import main
 from whyscore.data.files import TextFile
 from whyscore.data.records import schema
+from whyscore.data.writing import lock
 from whyscore.errors import (
     DataError,
     ExecutionError,
@@ -396,7 +399,7 @@ def test_a_folder_is_filled_by_one_process_at_a_time(tmp_path: Path, small: Data
     folder = tmp_path / "run"
     holding = f"""
 import sys
-from whyscore.runs.folder import lock
+from whyscore.data.writing import lock
 with lock({str(folder)!r}):
     print("held", flush=True)
     sys.stdin.read()
@@ -414,6 +417,38 @@ with lock({str(folder)!r}):
     assert (folder / ".lock").exists()
     evaluate(small, ["chrf"], output=folder, budget=0, tagger=None)
     assert not (folder / ".lock").exists()
+
+
+HOLDERS = [
+    (f"process 1 on {platform.node()}, since 2026-01-01T00:00:00Z", True),
+    ("process 7 on another-machine, since 2026-01-01T00:00:00Z", True),
+    (f"process 999999999 on {platform.node()}, since 2026-01-01T00:00:00Z", False),
+    (f"process {10**30} on {platform.node()}, since 2026-01-01T00:00:00Z", False),
+    ("", False),
+    ("\0 no lock \ud7ff", False),
+]
+
+
+@pytest.mark.parametrize(("holder", "held"), HOLDERS)
+@pytest.mark.parametrize("locks", [True, False])
+def test_what_a_lock_file_says_counts_only_where_there_are_no_locks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, holder: str, held: bool, locks: bool
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSYS, "no locks here")
+
+    if not locks:
+        monkeypatch.setattr("fcntl.flock", refuse)
+    (tmp_path / ".lock").write_text(holder, "utf-8")
+    if held and not locks:
+        message = rf"in use by {re.escape(holder)}: wait .* If it has ended, delete .*\.lock"
+        with pytest.raises(ExecutionError, match=message), lock(tmp_path):
+            pass
+        assert (tmp_path / ".lock").read_text("utf-8") == holder
+    else:
+        with lock(tmp_path):
+            assert f"process {os.getpid()} on" in (tmp_path / ".lock").read_text("utf-8")
+        assert not (tmp_path / ".lock").exists()
 
 
 def test_no_text_is_scored_twice_even_without_a_store(

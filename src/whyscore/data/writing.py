@@ -11,25 +11,25 @@ written to directly too, so that what it holds is there after an interruption; o
 """
 
 import errno
-import glob
 import json
 import os
-import secrets
+import platform
+import re
 import shutil
-import sys
 import tempfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO
+from typing import IO, TextIO
 
 from whyscore.errors import ExecutionError, UserError
+from whyscore.text.files import has_locks, has_name, hold, open_sibling
 
-if sys.platform != "win32":
-    import fcntl
-
+LOCK = ".lock"
+_HOLDER = re.compile(r"process (?P<number>\d+) on (?P<machine>.*), since ")
 _PREFIX = "whyscore-store-"
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _LEVEL = 3  # of explanations 1/7 of the bytes is left; 6 leaves 1/9 in more than twice the time
@@ -63,12 +63,80 @@ def write_or_compare(path: Path, facts: Mapping[str, object]) -> list[str]:
 
 
 @contextmanager
+def lock(path: str | Path) -> Iterator[None]:
+    """Hold a folder against other processes; where another one holds it, say which.
+
+    The system gives the lock back when its holder ends, however it ends, so that no lock outlives its process. On a
+    file system without locks the file says who holds the folder: a process of this machine that has ended does not.
+    """
+    target = Path(path)
+    if target.exists() and not target.is_dir():
+        raise UserError(f"{path} is a file: this needs a folder. Choose another name with -o")
+    file = _open_lock(target)
+    if file is None:
+        yield
+        return
+    with file:
+        file.truncate(0)
+        file.write(f"process {os.getpid()} on {platform.node()}, since {now()}")
+        file.flush()
+        try:
+            yield
+        finally:
+            (target / LOCK).unlink(missing_ok=True)
+
+
+def _open_lock(folder: Path) -> TextIO | None:
+    """Return the lock file, held; None where none can be written, as in a finished run on a read-only disk."""
+    while True:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            file = (folder / LOCK).open("a+", encoding="utf-8")
+        except OSError:
+            return None
+        held = hold(file)
+        file.seek(0)
+        holder = file.read().strip()
+        if not held or (not has_locks(file) and _is_alive(holder)):
+            file.close()
+            cure = "" if not held else f". If it has ended, delete {folder / LOCK}"
+            raise ExecutionError(
+                f"{folder} is in use by {holder or 'another process'}: wait until it ends, or choose another folder "
+                f"with -o{cure}"
+            )
+        if has_name(file):
+            return file
+        file.close()  # the holder before removed it when it ended
+
+
+def _is_alive(holder: str) -> bool:
+    """Return whether the process that a lock names may still be there: one of another machine may."""
+    named = _HOLDER.match(holder)
+    if named is None:
+        return False
+    if named["machine"] != platform.node():
+        return True
+    try:
+        os.kill(int(named["number"]), 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:  # somebody else's
+        return True
+    return int(named["number"]) != os.getpid()
+
+
+def now() -> str:
+    """Return this moment as records write it."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+@contextmanager
 def open_whole(path: str | Path) -> Iterator[IO[str]]:
     """Yield a text file that takes the path's place when the block ends well, and leaves no trace when it does not."""
     target = Path(os.path.realpath(path))
     special = target.exists() and not target.is_file() and not target.is_dir()
     with _raise_with_path(path):
-        file = target.open("w", encoding="utf-8", newline="\n") if special else _sibling(target)
+        file = target.open("w", encoding="utf-8", newline="\n") if special else open_sibling(target)
     written = Path(file.name)
     try:
         with _raise_with_path(path):
@@ -86,20 +154,6 @@ def open_whole(path: str | Path) -> Iterator[IO[str]]:
         raise
 
 
-def _sibling(target: Path) -> IO[str]:
-    """Return a new file beside another one, held; those that killed processes left there are removed."""
-    for left in target.parent.glob(f".{glob.escape(target.name)}.????????.tmp"):
-        with suppress(OSError), left.open("a", encoding="utf-8") as file:
-            if hold(file):
-                left.unlink()
-    while True:
-        name = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
-        stream = name.open("x", encoding="utf-8", newline="\n")
-        if hold(stream) and has_name(stream):
-            return stream
-        stream.close()  # somebody took it for a leftover before it was held
-
-
 @contextmanager
 def temporary_folder() -> Iterator[Path]:
     """Yield a folder that is removed at the end; those that killed processes left are removed now."""
@@ -110,27 +164,6 @@ def temporary_folder() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix=_PREFIX) as place, (Path(place) / "held").open("x") as file:
         hold(file)
         yield Path(place)
-
-
-def hold(file: IO[str]) -> bool:
-    """Return whether this process now holds an open file alone; True where there are no locks."""
-    if sys.platform == "win32":
-        return True
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        pass  # a file system without locks
-    return True
-
-
-def has_name(file: IO[str]) -> bool:
-    """Return whether an open file still has its name."""
-    try:
-        return os.path.samestat(os.fstat(file.fileno()), Path(file.name).stat())
-    except FileNotFoundError:
-        return False
 
 
 @dataclass(frozen=True, slots=True)

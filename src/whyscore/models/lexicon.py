@@ -17,6 +17,7 @@ line: source, target, p(target | source) and, where it is known, p(source | targ
 """
 
 import hashlib
+import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -29,7 +30,7 @@ from numpy.typing import NDArray
 
 from whyscore.errors import DataError
 from whyscore.stats.matrices import divide
-from whyscore.text.files import UNREADABLE_ARRAYS, read_once, text_of
+from whyscore.text.files import UNREADABLE_ARRAYS, read_once, text_of, write_whole
 from whyscore.text.splitters import UnicodeWords
 from whyscore.types import FloatMatrix, FloatVector, Side
 
@@ -241,15 +242,14 @@ def write_lexicon(lexicon: Lexicon, path: str | Path) -> None:
     if target.suffix == ".npz":
         words = np.frombuffer("\n".join(lexicon.words).encode("utf-8", "surrogatepass"), dtype=np.uint8)
         numbers = {"pairs": lexicon.pairs, "probabilities": lexicon.probabilities}
-        with target.open("wb") as file:
-            np.savez_compressed(file, allow_pickle=False, words=words, digest=np.array(lexicon.digest), **numbers)
+        content = io.BytesIO()
+        np.savez_compressed(content, allow_pickle=False, words=words, digest=np.array(lexicon.digest), **numbers)
+        write_whole(target, content.getvalue())
         return
     names = lexicon.words
     rows = zip(lexicon.pairs.tolist(), lexicon.probabilities.tolist(), strict=True)
-    with target.open("w", encoding="utf-8") as file:
-        file.writelines(
-            f"{names[source]}\t{names[target]}\t{there:.6g}\t{back:.6g}\n" for (source, target), (there, back) in rows
-        )
+    lines = (f"{names[source]}\t{names[target]}\t{there:.6g}\t{back:.6g}\n" for (source, target), (there, back) in rows)
+    write_whole(path, "".join(lines).encode())
 
 
 @read_once(4)

@@ -24,6 +24,7 @@ Links between words, from which maps are learned:
 """
 
 import hashlib
+import io
 import json
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -37,7 +38,7 @@ from numpy.typing import NDArray
 from whyscore.errors import DataError, SpecError
 from whyscore.models.lexicon import EMPTY, Indices, Sentence, cooccurrences, estimate
 from whyscore.models.tensors import read_tensors, write_tensors
-from whyscore.text.files import UNREADABLE_ARRAYS
+from whyscore.text.files import UNREADABLE_ARRAYS, write_whole
 from whyscore.types import FloatMatrix, FloatVector, Signature, read_only
 
 Kind = Literal["clp", "umd"]
@@ -141,8 +142,9 @@ def write_map(learned: LanguageMap, path: str | Path) -> None:
     present = {name: array for name, array in numbers.items() if array is not None}
     facts = dict(learned.facts) | {"digest": learned.digest}
     if target.suffix == ".npz":
-        with target.open("wb") as file:
-            np.savez(file, allow_pickle=False, **present, **{_FACTS: np.array(json.dumps(facts))})
+        content = io.BytesIO()
+        np.savez(content, allow_pickle=False, **present, **{_FACTS: np.array(json.dumps(facts))})
+        write_whole(target, content.getvalue())
     elif target.suffix == ".safetensors":
         write_tensors(target, present, facts)
     else:

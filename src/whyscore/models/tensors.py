@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from whyscore.errors import DataError
-from whyscore.text.files import STRICT
+from whyscore.text.files import STRICT, write_whole
 
 SUFFIX = ".safetensors"
 
@@ -69,9 +69,7 @@ def write_tensors(path: Path, arrays: Arrays, facts: Mapping[str, str] | None = 
         end += len(data)
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
-    sibling = path.with_name(f".{path.name}.tmp")
-    sibling.write_bytes(b"".join([_LENGTH.pack(len(text)), text, *parts]))
-    sibling.replace(path)
+    write_whole(path, b"".join([_LENGTH.pack(len(text)), text, *parts]))
 
 
 def read_tensors(path: Path) -> tuple[dict[str, NDArray[np.generic]], dict[str, str]]:

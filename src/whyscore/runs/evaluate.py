@@ -50,7 +50,7 @@ from whyscore.analysis.score import score_systems
 from whyscore.data.codec import encode_explanation, read_records, record_of
 from whyscore.data.dataset import dataset_lines, read_dataset
 from whyscore.data.records import header_of, row_lines, score_lines, span_lines
-from whyscore.data.writing import temporary_folder, write_lines
+from whyscore.data.writing import lock, temporary_folder, write_lines
 from whyscore.errors import DataError, MissingInput, SpecError, UserError
 from whyscore.explainers.engine import failure_message, make_plan
 from whyscore.protocols import CorpusMetric, Executor, MatrixMetric, Metric, WordScorer
@@ -392,7 +392,7 @@ def evaluate(
         check_tagger(dataset, tagger)
     executor = resources.executor or (Serial() if settings.quick else default_executor(dataset, requested))
     resources = replace(resources, executor=executor)
-    with runs.lock(output):
+    with lock(output):
         fingerprint = runs.fingerprint(dataset, plan)
         folder = runs.open_or_create(output, fingerprint, overwrite=overwrite)
         earlier = _earlier_facts(folder, overwrite=overwrite)

@@ -19,8 +19,7 @@
    complete and unchanged block is cut off: blocks begin where they would have begun. `<name>.blocks` stays until
    `run.json` says the same (`forget`).
 4. `read_run` reads it all back, every record as its type: reports look at nothing else.
-5. `locked` holds the folder for one process at a time. The operating system gives the lock back when its holder ends,
-   however it ends, so that no lock outlives its process.
+5. A folder is filled, and changed later, by one process at a time (`data.writing.lock`).
 
 Several runs become one (`merge_runs`), to see what changed: `old/` and `new/` side by side, segment by segment.
 
@@ -35,23 +34,30 @@ Several runs become one (`merge_runs`), to see what changed: `old/` and `new/` s
 import hashlib
 import json
 import os
-import platform
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from functools import cached_property
 from itertools import takewhile
 from pathlib import Path
-from typing import IO, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
 
 from whyscore.data.codec import Kind, Where, convert, read_records, record_of
 from whyscore.data.dataset import dataset_lines, read_dataset
-from whyscore.data.writing import Growing, cut_torn_line, growing, has_name, hold, make_folder, write_lines
+from whyscore.data.writing import (
+    LOCK,
+    Growing,
+    cut_torn_line,
+    growing,
+    lock,
+    make_folder,
+    now,
+    write_lines,
+)
 from whyscore.errors import DataError, ExecutionError, UserError
 from whyscore.stats.correction import ALPHA
 from whyscore.stats.systems import DRAWS, flip_test
@@ -93,53 +99,8 @@ _FILES = (
 SCHEMA = "whyscore/1"
 SEGMENT, CLUSTER = "segment", "cluster"
 """The `row` of records that are not the main ones of their file."""
-LOCK = ".lock"
 GROWING = ".part"
 BLOCKS = ".blocks"
-
-
-@contextmanager
-def lock(path: str | Path) -> Iterator[None]:
-    """Hold a run folder against other processes; where another one holds it, say which."""
-    target = Path(path)
-    if target.exists() and not target.is_dir():
-        raise UserError(f"{path} is a file: a run needs a folder. Choose another name with -o")
-    file = _open_lock(target)
-    if file is None:
-        yield
-        return
-    with file:
-        file.truncate(0)
-        file.write(f"process {os.getpid()} on {platform.node()}, since {_now()}")
-        file.flush()
-        try:
-            yield
-        finally:
-            (target / LOCK).unlink(missing_ok=True)
-
-
-def _open_lock(folder: Path) -> IO[str] | None:
-    """Return the lock file, held; None where none can be written, as in a finished run on a read-only disk."""
-    while True:
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            file = (folder / LOCK).open("a+", encoding="utf-8")
-        except OSError:
-            return None
-        if not hold(file):
-            with file:
-                file.seek(0)
-                holder = file.read().strip() or "another process"
-            raise ExecutionError(
-                f"{folder} is in use by {holder}: wait until it ends, or choose another folder with -o"
-            )
-        if has_name(file):
-            return file
-        file.close()  # the holder before removed it when it ended
-
-
-def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 @dataclass(frozen=True)
@@ -191,7 +152,7 @@ def open_or_create(path: str | Path, work: str, *, overwrite: bool = False) -> F
     if facts is not None and not overwrite:
         raise UserError(f"{path} holds another run, of {facts.created}: choose another folder, or --overwrite")
     clear(target)
-    return Folder(target, _now())
+    return Folder(target, now())
 
 
 def _holds_files(folder: Path) -> bool:
@@ -211,7 +172,12 @@ def record_gates(run: "Run", gates: Sequence[Gate]) -> "Run":
     """Return the run with judged gates, which its `run.json` tells from now on."""
     facts = replace(run.facts, gates=tuple(gates))
     if facts.gates != run.facts.gates:
-        Folder(Path(run.folder), facts.created).describe(facts)
+        with lock(run.folder):
+            if facts_of(run.folder).fingerprint != facts.fingerprint:
+                raise ExecutionError(
+                    f"{run.folder} was filled with another run meanwhile: choose another folder with -o"
+                )
+            Folder(Path(run.folder), facts.created).describe(facts)
     return replace(run, facts=facts)
 
 
@@ -221,7 +187,8 @@ def write_triage(run: "Run", facts: Mapping[str, object], review: Mapping[tuple[
     for (system, segment_id), flag in review.items():
         nested.setdefault(system, {})[segment_id] = flag
     text = json.dumps(finite({**facts, "review": nested}), ensure_ascii=False, allow_nan=False)
-    write_lines(run.folder / TRIAGE, [f"{text}\n"])
+    with lock(run.folder):
+        write_lines(run.folder / TRIAGE, [f"{text}\n"])
 
 
 def facts_of(path: str | Path) -> RunFacts:

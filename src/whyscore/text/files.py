@@ -5,20 +5,27 @@ Data sets, which can be large, packed or in other encodings, are read in `whysco
 JSON that every reader understands: one line an object, no NaN, floats in the shortest form that reads back equal.
 """
 
+import glob
 import json
 import math
+import os
 import re
+import secrets
 import sys
 import zlib
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import lru_cache, wraps
 from pathlib import Path
-from typing import Concatenate, Literal, ParamSpec, TypeVar, get_args
+from typing import Concatenate, Literal, ParamSpec, TextIO, TypeVar, get_args
 from zipfile import BadZipFile
 
 import numpy as np
 
 from whyscore.errors import ContractError, DataError
+
+if sys.platform != "win32":
+    import fcntl
 
 UNREADABLE_ARRAYS = (
     ValueError, OSError, KeyError, EOFError, BadZipFile, NotImplementedError, RecursionError, MemoryError, TypeError,
@@ -59,7 +66,7 @@ def read_once(
 
         @wraps(read)
         def look_up(path: File, /, *args: Options.args, **options: Options.kwargs) -> Content:
-            return keep(path, _state_of(path), *args, **options)  # type: ignore[arg-type] # hashable ones
+            return keep(path, state_of(path), *args, **options)  # type: ignore[arg-type] # hashable ones
 
         look_up.cache_clear = keep.cache_clear  # type: ignore[attr-defined] # as `lru_cache` has it
         return look_up
@@ -67,13 +74,22 @@ def read_once(
     return decorate
 
 
-def _state_of(path: str | Path) -> tuple[int, int] | None:
-    """Return what changes when a file does; None where there is no such file."""
+State = tuple[object, ...]
+
+
+def state_of(path: str | Path) -> State | None:
+    """Return what changes when a file does, or a file of a folder; None where there is none of that name.
+
+    The time of the last change of the inode cannot be set back, as that of the content can.
+    """
     try:
-        state = Path(path).expanduser().stat()
+        place = Path(path).expanduser()
+        if place.is_dir():
+            return tuple((str(file), state_of(file)) for file in sorted(place.rglob("*")) if file.is_file())
+        state = place.stat()
     except (OSError, ValueError, RuntimeError):  # no such file, a zero in the name, nobody's home
         return None
-    return state.st_mtime_ns, state.st_size
+    return state.st_mtime_ns, state.st_ctime_ns, state.st_size, state.st_ino
 
 
 ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
@@ -193,3 +209,68 @@ def _plain(value: object) -> object:
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"{type(value).__name__} {value!r} has no JSON form")
+
+
+def open_sibling(target: Path) -> TextIO:
+    """Return a new file beside another one, held; those that killed processes left there are removed."""
+    for left in target.parent.glob(f".{glob.escape(target.name)}.????????.tmp"):
+        with suppress(OSError), left.open("a", encoding="utf-8") as file:
+            if hold(file):
+                left.unlink()
+    while True:
+        name = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+        stream = name.open("x", encoding="utf-8", newline="\n")
+        if hold(stream) and has_name(stream):
+            return stream
+        stream.close()  # somebody took it for a leftover before it was held
+
+
+def write_whole(path: str | Path, content: bytes) -> None:
+    """Write a file that is there whole or not at all; what a killed process left beside it is removed."""
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():  # a pipe, or a folder, which is an error
+        target.write_bytes(content)
+        return
+    file = open_sibling(target)
+    try:
+        with file:
+            file.buffer.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(file.name).replace(target)
+    except BaseException:
+        with suppress(OSError):
+            Path(file.name).unlink()
+        raise
+
+
+def hold(file: TextIO) -> bool:
+    """Return whether this process now holds an open file alone; True where there are no locks."""
+    if sys.platform == "win32":
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        pass  # a file system without locks
+    return True
+
+
+def has_locks(file: TextIO) -> bool:
+    """Return whether the file system of a file that this process holds has locks."""
+    if sys.platform == "win32":
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def has_name(file: TextIO) -> bool:
+    """Return whether an open file still has its name."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), Path(file.name).stat())
+    except FileNotFoundError:
+        return False

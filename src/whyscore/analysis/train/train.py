@@ -51,7 +51,7 @@ from whyscore.analysis.train.labels import (
 from whyscore.analysis.train.perturbations import perturb_rows
 from whyscore.analysis.train.settings import LABEL_SOURCES, LabelSource, TrainSettings
 from whyscore.data.files import read_lines
-from whyscore.data.writing import write_lines, write_or_compare
+from whyscore.data.writing import lock, write_lines, write_or_compare
 from whyscore.errors import DataError, SpecError, UserError
 from whyscore.metrics.estimators.features import NAMES
 from whyscore.metrics.estimators.joint import ENCODER, FORMAT, load_encoder
@@ -310,7 +310,11 @@ class _Job:
             )
 
     def run(self) -> TrainResult:
-        """Train, calibrate, judge and write."""
+        """Train, calibrate, judge and write; one process at a time in a folder."""
+        with lock(self.folder):
+            return self._run()
+
+    def _run(self) -> TrainResult:
         start = time.monotonic()
         work = self.folder / WORK
         self._open(work)

@@ -35,7 +35,7 @@ import numpy as np
 
 from whyscore.errors import DataError, SpecError
 from whyscore.protocols import Encoder, SupportsLayer
-from whyscore.text.files import json_of, read_once, text_of
+from whyscore.text.files import json_of, read_once, text_of, write_whole
 from whyscore.text.randomness import generator
 from whyscore.types import FloatMatrix, FloatVector, Segment
 
@@ -78,7 +78,7 @@ def idf_table(texts: Iterable[str], encoder: Encoder) -> IdfTable:
 def write_idf(table: IdfTable, path: str | Path) -> None:
     """Write a table that `idf=` reads again, at full precision."""
     content = {"unknown": table.unknown, "known": dict(sorted(table.known.items()))}
-    Path(path).write_text(json.dumps(content, ensure_ascii=False, indent=0) + "\n", "utf-8")
+    write_whole(path, f"{json.dumps(content, ensure_ascii=False, indent=0)}\n".encode())
 
 
 @read_once(16)

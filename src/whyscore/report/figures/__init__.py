@@ -23,6 +23,7 @@ from typing import Any, Literal, Protocol, get_args
 from whyscore.data.writing import make_folder
 from whyscore.errors import MissingExtra, SpecError
 from whyscore.report.model import Report, feature_name
+from whyscore.text.files import write_whole
 
 Format = Literal["html", "svg", "png", "pdf"]
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -49,11 +50,11 @@ def save_chart(
     place, written = make_folder(folder), []
     for form in formats:
         path = place / f"{name}.{form}"
-        path.write_bytes(render_chart(chart, form))
+        write_whole(path, render_chart(chart, form))
         written.append(path)
     if caption:
         path = place / f"{name}.txt"
-        path.write_text(caption + "\n", encoding="utf-8")
+        write_whole(path, f"{caption}\n".encode())
         written.append(path)
     return written
 
