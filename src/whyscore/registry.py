@@ -407,7 +407,7 @@ def files_of(thing: object) -> dict[str, str]:
     """Return the files that a component names, anywhere inside it, with a digest of what each holds now.
 
     A text names a file where there is one of that name: as it is, behind a prefix (`list:words.txt`) or before a
-    function (`metric.py:score`). A folder counts as the files in it.
+    function (`metric.py:score`). A folder counts as the files in it, that of a model with the folders in it.
     """
     if isinstance(thing, str):
         parts = {thing, thing.rpartition(":")[0], thing.rpartition(":")[2], thing.rpartition("=")[2]}
@@ -422,11 +422,16 @@ def files_of(thing: object) -> dict[str, str]:
     return files
 
 
+_MODEL = ("config.json", "modules.json", "hparams.yaml", "config.cfg")
+"""The folder of a model has one of these."""
+
+
 def _digest(name: str) -> str | None:
     """Return a digest of a file, or of all files in a folder; None where there is none of that name."""
     try:
         path = Path(name).expanduser()
-        files = sorted(member for member in path.iterdir() if member.is_file()) if path.is_dir() else [path]
+        members = path.rglob("*") if any((path / name).is_file() for name in _MODEL) else path.glob("*")
+        files = sorted(member for member in members if member.is_file()) if path.is_dir() else [path]
         if not files or not all(member.is_file() for member in files):
             return None
         whole = hashlib.blake2b(digest_size=8)

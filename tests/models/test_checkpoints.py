@@ -1,5 +1,6 @@
 """Files of models: where they are looked for, what is read from them, and what stands on top of encoders."""
 
+import os
 import re
 import sys
 import types
@@ -215,6 +216,34 @@ def test_the_revision_is_the_hubs_commit_or_a_digest_of_the_content(tmp_path: Pa
     assert revision(home, [one]) == revision(home, [two])
     two.write_bytes(bytes(2_999_999) + b"1")
     assert revision(home, [one]) != revision(home, [two])
+
+
+@pytest.mark.parametrize("place", [0, 70_000, 1_500_000, -1])
+def test_every_byte_of_the_weights_decides_the_revision(tmp_path: Path, place: int) -> None:
+    file = tmp_path / "model.safetensors"
+    content = bytearray(3_000_000)
+    file.write_bytes(content)
+    state = file.stat()
+    home = ModelLocation(str(tmp_path), tmp_path, hub=False)
+    before = revision(home, [file])
+    content[place] ^= 1
+    file.write_bytes(content)
+    os.utime(file, ns=(state.st_atime_ns, state.st_mtime_ns))
+    assert revision(home, [file]) != before
+
+
+@pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "vocab.txt", "spiece.model", "hparams.yaml"])
+def test_what_stands_beside_the_weights_decides_the_revision(tmp_path: Path, name: str) -> None:
+    weights, beside = tmp_path / "model.safetensors", tmp_path / name
+    weights.write_bytes(b"w")
+    beside.write_text("{}")
+    home = ModelLocation(str(tmp_path), tmp_path, hub=False)
+    before = revision(home, [weights])
+    beside.write_text('{"a": 1}')
+    assert revision(home, [weights]) != before
+    again = revision(home, [weights])
+    (tmp_path / "README.md").write_text("A card.")
+    assert revision(home, [weights]) == again
 
 
 def test_the_revision_of_an_index_is_that_of_its_shards(tmp_path: Path) -> None:

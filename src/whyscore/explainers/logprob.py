@@ -27,7 +27,7 @@ import numpy as np
 from whyscore.errors import DataError, SpecError
 from whyscore.settings import check_fields, names_file
 from whyscore.text.alignment import BOUNDARY_MARKS, Pairs, Pieces, pool_words
-from whyscore.text.files import json_of, text_of
+from whyscore.text.files import State, json_of, state_of, text_of
 from whyscore.types import FloatVector, Place, Segment, Side, Words, WordScores
 
 Format = Literal["auto", "jsonl", "bpe"]
@@ -95,22 +95,20 @@ def _notes(pairs: Pairs, entry: _Line, words: int) -> tuple[str, ...]:
     return tuple(", ".join(parts) for parts in shown)
 
 
-def _form(path: str, requested: Format) -> tuple[Literal["jsonl", "bpe"], tuple[int, ...]]:
+def _form(path: str, requested: Format) -> tuple[Literal["jsonl", "bpe"], State]:
     """Return the format, and what changes when a file does, so that a changed one is read again."""
     form: Literal["jsonl", "bpe"] = requested if requested != "auto" else "bpe" if Path(path).is_dir() else "jsonl"
     files = [Path(path)] if form == "jsonl" else [Path(path, _PIECES), Path(path, _NUMBERS)]
-    states = []
     for file in files:
         try:
-            state = file.stat()
+            file.stat()
         except OSError as error:
             raise DataError(f"cannot be read: {error.strerror}", file=str(file)) from error
-        states += [state.st_mtime_ns, state.st_size]
-    return form, tuple(states)
+    return form, tuple(map(state_of, files))
 
 
 @lru_cache(maxsize=8)
-def _table(path: str, form: Literal["jsonl", "bpe"], _: tuple[int, ...]) -> dict[str, _Line]:
+def _table(path: str, form: Literal["jsonl", "bpe"], _: State) -> dict[str, _Line]:
     """Return the lines by their joined pieces; equal texts with different numbers cannot be told apart."""
     table: dict[str, _Line] = {}
     for entry in _jsonl(path) if form == "jsonl" else _bpe(path):

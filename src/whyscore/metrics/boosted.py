@@ -20,7 +20,7 @@ from whyscore.errors import SpecError, TextFailure
 from whyscore.explainers.engine import explain_segments, failure_message, make_plan, sides_of
 from whyscore.explainers.masks.erasure import Erasure
 from whyscore.protocols import Aggregator, Explainer, Masker, Metric, Splitter
-from whyscore.registry import component, spec_of
+from whyscore.registry import component, files_of, spec_of
 from whyscore.scoring.rows import asks_model, orient
 from whyscore.scoring.stack import LOCAL, Resources, needs
 from whyscore.settings import check_fields
@@ -116,12 +116,14 @@ class Boosted:
 
     def signature(self) -> Signature:
         signature = self.metric.signature()
+        files = files_of((self.explainer, self.masker, self.unit))
         facts = (
             ("aggregator", spec_of(self.mean)),
             ("w", repr(self.w)),
             ("rule", self.rule),
             ("calibration", self.calibration or "none"),
             ("metric", str(signature).replace("|", ";")),
+            *((("files", ",".join(files.values())),) if files else ()),
             ("seed", str(self.seed)),
             ("version", __version__),
         )

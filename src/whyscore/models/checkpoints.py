@@ -5,7 +5,8 @@
 2. Weights are safetensors where there are any, whole or in shards. A `.bin`, `.ckpt` or `.pth` file is read as tensors
    in plain containers and nothing else; what would run code is refused unless the caller trusts the file.
 3. Weights that do not fit their network (missing, one too many, of another size) are errors with their names.
-4. The revision is the hub's commit, or a digest of the files of a local folder.
+4. The revision is the hub's commit, or a digest of the weights of a local folder, and of the configuration and the
+   tokenizer beside them.
 
 No code of a model repository is ever run. torch and transformers are imported at the first use.
 
@@ -146,7 +147,6 @@ LEFTOVERS = ("pooler.", "position_ids")
 
 _HUB_NAME = re.compile(r"[\w-][\w.-]*(/[\w.-]+)?(@[\w./-]+)?")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
-_BLOCKS, _BLOCK = 16, 65_536
 _SHOWN = 5
 _INDEX = ".index.json"
 
@@ -385,20 +385,19 @@ def revision(home: ModelLocation, files: Sequence[Path]) -> str:
     if home.hub and _COMMIT.fullmatch(home.folder.name):
         return home.folder.name[:12]
     parts = [part for path in files for part in parts_of(path)]
-    return _digest(tuple((str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in parts))
+    if Path(home.name).expanduser().is_dir():
+        settings = {file for pattern in (*SMALL, "*.yaml") for file in home.folder.glob(pattern)}
+        parts += sorted(file for file in settings if file.suffix != ".md" and file not in parts)
+    whole = hashlib.blake2b(digest_size=6)
+    for part in parts:
+        whole.update(_digest(part))
+    return whole.hexdigest()
 
 
-@lru_cache(maxsize=64)
-def _digest(states: tuple[tuple[str, int, int], ...]) -> str:
-    """Return a digest of sizes and of blocks spread evenly over each file: reading gigabytes would take too long."""
-    digest = hashlib.blake2b(digest_size=6)
-    for path, size, _ in states:
-        digest.update(size.to_bytes(8, "big"))
-        with Path(path).open("rb") as file:
-            for number in range(_BLOCKS):
-                file.seek(number * max(0, size - _BLOCK) // (_BLOCKS - 1))
-                digest.update(file.read(_BLOCK))
-    return digest.hexdigest()
+@read_once(256)
+def _digest(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "blake2b").digest()
 
 
 def _shards(file: str) -> tuple[str, ...]:

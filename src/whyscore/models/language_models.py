@@ -29,7 +29,6 @@ import inspect
 import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
@@ -192,7 +191,7 @@ class LanguageModel:
         return [Question(pieces, len(pieces) - 1) for pieces in seen]
 
 
-@lru_cache(maxsize=2)
+@read_once(2)
 def load(name: str, kind: Literal["auto", "masked", "causal"], device: str) -> LanguageModel:
     """Return a loaded language model; the same one again for the same name."""
     transformers, torch = package("transformers", INFILL), package("torch", INFILL)

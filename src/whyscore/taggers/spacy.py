@@ -10,16 +10,16 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
 from typing import Protocol
 
 from whyscore.errors import MissingExtra, SpecError, need_package
 from whyscore.protocols import Tagged
-from whyscore.registry import spec_of
+from whyscore.registry import files_of, spec_of
 from whyscore.settings import check_fields
 from whyscore.taggers.aligned import Word, tag_words
+from whyscore.text.files import read_once
 from whyscore.text.stemming import language_code
 from whyscore.types import Signature
 
@@ -87,7 +87,10 @@ class Spacy:
         version = _version("spacy")
         if version is None:
             raise MissingExtra.of("spacy", "tagging")
-        return Signature(spec_of(self), (("model", name), ("version", _model_version(name)), ("spacy", version)))
+        folder = (("digest", digest) for digest in files_of(name).values())
+        return Signature(
+            spec_of(self), (("model", name), ("version", _model_version(name)), *folder, ("spacy", version))
+        )
 
     def tag(self, texts: Sequence[str]) -> list[tuple[Tagged, ...]]:
         if not texts:
@@ -152,7 +155,7 @@ def _missing(name: str) -> MissingExtra:
     return MissingExtra(f"spacy has no pipeline {name!r}: python -m spacy download {name}{repacked}")
 
 
-@lru_cache(maxsize=2)
+@read_once(2)
 def _pipeline(name: str) -> _Pipeline:
     with need_package(MissingExtra.of("spacy", "tagging")):
         spacy = importlib.import_module("spacy")

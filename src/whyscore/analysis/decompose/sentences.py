@@ -37,6 +37,7 @@ from whyscore.settings import check_fields, takes
 from whyscore.stats.resampling import bootstrap_mean
 from whyscore.taggers.aligned import lines_of
 from whyscore.taggers.rules import finder
+from whyscore.text.files import read_once
 from whyscore.text.stemming import Stemmer, stemmer
 from whyscore.types import Dataset, Estimate, Segment, Signature
 
@@ -66,10 +67,10 @@ class Lexicon(NamedTuple):
 def lexicon_values(path: str, columns: Columns) -> Lexicon:
     """Return a word list; a changed file is read again."""
     try:
-        state = Path(path).stat()
+        Path(path).stat()
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror}", file=path) from error
-    return _read(path, columns, (state.st_mtime_ns, state.st_size))
+    return _read(path, columns)
 
 
 def token_score(text: str, values: Mapping[str, float], lemmas: Mapping[str, str], *, sentiment: bool) -> float | None:
@@ -100,8 +101,8 @@ def _look_up(word: str, values: Mapping[str, float], lemmas: Mapping[str, str]) 
     return None
 
 
-@lru_cache(maxsize=16)
-def _read(path: str, columns: Columns, _: tuple[int, int]) -> Lexicon:
+@read_once(16)
+def _read(path: str, columns: Columns) -> Lexicon:
     lines = lines_of(path)
     # Words may hold quotation marks; in TSV they mean nothing.
     commas = path.lower().endswith(".csv")

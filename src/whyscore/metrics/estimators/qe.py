@@ -53,7 +53,7 @@ from whyscore.models.pairs import Pinned
 from whyscore.registry import spec_of
 from whyscore.settings import check_fields
 from whyscore.text.alignment import Pieces, pool_words
-from whyscore.text.files import UNREADABLE_ARRAYS
+from whyscore.text.files import UNREADABLE_ARRAYS, read_once
 from whyscore.types import FloatVector, Inputs, Place, Segment, Side, Signature, Words, WordScores
 from whyscore.version import __version__
 
@@ -186,15 +186,13 @@ class QE:
         path = SHIPPED if self.model is None else Path(self.model).expanduser()
         if path.is_dir():
             path /= WEIGHTS if (path / WEIGHTS).exists() else SHIPPED.name
-        try:
-            state = path.stat()
-        except OSError as error:
+        if not path.exists():
             raise DataError(
                 "no such file of weights: leave out model= for the one that ships with whyscore, or make one with "
                 "whyscore train",
                 file=str(path),
-            ) from error
-        return load(path, state.st_mtime_ns, state.st_size)
+            )
+        return load(path)
 
 
 def _code(language: str) -> str:
@@ -482,8 +480,8 @@ def _pool_gaps(words: Words, estimate: Estimate) -> FloatVector:
     return gaps
 
 
-@lru_cache(maxsize=4)
-def load(path: Path, *_: int) -> Estimator:
+@read_once(4)
+def load(path: Path) -> Estimator:
     """Return the estimator in a file; a damaged or unknown one is refused."""
     if path.name == WEIGHTS:
         # Imported here: what it holds may need torch, and it builds on this module.

@@ -29,7 +29,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from importlib.metadata import version as package_version
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -63,6 +62,7 @@ from whyscore.protocols import Encoder, Similarities
 from whyscore.registry import spec_of
 from whyscore.settings import Precision, check_fields
 from whyscore.text.alignment import Fill, Pool
+from whyscore.text.files import State, state_of
 from whyscore.types import (
     HYPOTHESIS,
     FloatMatrix,
@@ -85,10 +85,10 @@ _METRICS, _MEMORY = 4, 512 * 1024**2
 
 
 class EncoderState(NamedTuple):
-    """An encoder, and when the files of its folder were changed."""
+    """An encoder, and what changes when the files of its folder do."""
 
     encoder: Encoder
-    changed: tuple[int, ...]
+    files: State | None
 
 
 class Recipe(NamedTuple):
@@ -100,12 +100,6 @@ class Recipe(NamedTuple):
     idf: tuple[str, str] | None
     """The file and the digest of its weights."""
     languages: tuple[str, ...]
-
-
-def modification_times(model: str) -> tuple[int, ...]:
-    """Return when the files of a local folder were changed; nothing for other models, which do not change."""
-    folder = Path(model).expanduser()
-    return tuple(sorted(file.stat().st_mtime_ns for file in folder.iterdir())) if folder.is_dir() else ()
 
 
 @lru_cache(maxsize=16)
@@ -395,7 +389,7 @@ class BertScore:
         return signature_of(self._encoder_state(encoder))
 
     def _encoder_state(self, encoder: Encoder) -> EncoderState:
-        return EncoderState(encoder, modification_times(self._model))
+        return EncoderState(encoder, state_of(self._model))
 
 
 @dataclass(frozen=True)

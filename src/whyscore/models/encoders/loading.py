@@ -17,6 +17,7 @@ from whyscore.models.encoders.transformer import Transformer
 from whyscore.models.pairs import Held, Long, Pinned
 from whyscore.protocols import Encoder
 from whyscore.settings import Precision
+from whyscore.text.files import State, state_of
 from whyscore.text.stemming import language_code
 
 
@@ -102,8 +103,6 @@ def _small(model: str, layer: int | None, device: str, precision: str, revision:
 
 _MEMORY = 512 * 1024**2
 
-State = tuple[tuple[str, int, int], ...]
-
 
 def get_pinned(encoder: Encoder, kind: type[Held]) -> Pinned[Held]:
     """Return what is held of an encoder's answers of one kind, within a bound of bytes."""
@@ -111,14 +110,11 @@ def get_pinned(encoder: Encoder, kind: type[Held]) -> Pinned[Held]:
 
 
 @lru_cache(maxsize=4)
-def _make_pinned(_: Encoder, __: State, ___: type[Held]) -> Pinned[Held]:
+def _make_pinned(_: Encoder, __: State | None, ___: type[Held]) -> Pinned[Held]:
     return Pinned(_MEMORY)
 
 
-def _state(encoder: Encoder) -> State:
-    """Return name, size and time of the files of a local model: other weights give other vectors."""
+def _state(encoder: Encoder) -> State | None:
+    """Return what changes when a local model does: other weights give other vectors."""
     folder = Path(str(getattr(encoder, "model", ""))).expanduser()
-    if not folder.is_dir() or folder == Path():
-        return ()
-    files = [(path, path.stat()) for path in sorted(folder.rglob("*")) if path.is_file()]
-    return tuple((str(path), state.st_size, state.st_mtime_ns) for path, state in files)
+    return state_of(folder) if folder.is_dir() and folder != Path() else None

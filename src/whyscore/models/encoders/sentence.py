@@ -30,13 +30,14 @@ from numpy.typing import NDArray
 
 from whyscore.errors import DataError, MissingExtra, SpecError
 from whyscore.models.attribution import Inside, Line, Reading, Shown, line, rows_of, warn_of_cuts
-from whyscore.models.checkpoints import SMALL, ModelLocation, find, need, package, read, read_json
+from whyscore.models.checkpoints import SMALL, ModelLocation, find, need, package, read, read_json, revision
 from whyscore.models.encoders.stacks import Encoding, NetworkEncoder, Plan, lengths, source
 from whyscore.models.heads import ACTIVATIONS, pool_states
 from whyscore.models.pairs import Cuts, Long, RowCoder, Vectors, as_tensors, budget_of
 from whyscore.protocols import Encoded, Encoder
 from whyscore.registry import runs_code
 from whyscore.settings import Precision, check_fields
+from whyscore.text.files import State, state_of
 from whyscore.types import HYPOTHESIS, Place, Segment, Signature
 
 if TYPE_CHECKING:
@@ -102,8 +103,9 @@ class Sentence(NetworkEncoder):
         return np.ones(len(encoded.pieces), dtype=np.bool_) if mean else None
 
     def signature(self) -> Signature:
-        head = self._pipeline().head
-        return self.sign(pool="+".join([*head.pools, *(["dense"] if head.dense else [])]))
+        pipeline = self._pipeline()
+        pool = "+".join([*pipeline.head.pools, *(["dense"] if pipeline.head.dense else [])])
+        return self.sign(rev=pipeline.revision, pool=pool)
 
     def pooled(self, texts: Sequence[str]) -> NDArray[np.float32]:
         torch = package("torch", WHO)
@@ -129,8 +131,8 @@ class Sentence(NetworkEncoder):
 
     def _pipeline(self) -> "_Pipeline":
         home = find(self.model, [*SMALL, "*_Dense/model.safetensors"], WHO)
-        listed = need(home, [MODULES], WHO)
-        return _pipeline(home, listed.stat().st_mtime_ns, self.allow_pickle)
+        need(home, [MODULES], WHO)
+        return _pipeline(home, state_of(home.folder), self.allow_pickle)
 
 
 class _Head(NamedTuple):
@@ -152,10 +154,12 @@ class _Pipeline(NamedTuple):
 
     plan: Plan
     head: _Head
+    revision: str
+    """Of the encoder and of what follows it."""
 
 
 @lru_cache(maxsize=4)
-def _pipeline(home: ModelLocation, _: int, allow_pickle: bool) -> _Pipeline:  # noqa: FBT001 - lru_cache needs positions
+def _pipeline(home: ModelLocation, _: State | None, allow_pickle: bool) -> _Pipeline:  # noqa: FBT001 - lru_cache needs positions
     modules = _modules(home)
     kinds = [kind for kind, _ in modules]
     if kinds[:2] != ["Transformer", "Pooling"] or set(kinds[2:]) - {"Dense", "Normalize"}:
@@ -173,7 +177,9 @@ def _pipeline(home: ModelLocation, _: int, allow_pickle: bool) -> _Pipeline:  # 
         _dense(folder, allow_pickle=allow_pickle) if kind == "Dense" else _unit for kind, folder in modules[2:]
     )
     head = _Head(_pools(modules[1][1] / "config.json"), steps, "Dense" in kinds)
-    return _Pipeline(Plan(model, model.shape.blocks, coder, limit, Cuts(WHO, limit or 0)), head)
+    files = [*sorted(first.glob("*.json")), *(file for _, part in modules[1:] for file in sorted(part.glob("*.*")))]
+    plan = Plan(model, model.shape.blocks, coder, limit, Cuts(WHO, limit or 0))
+    return _Pipeline(plan, head, revision(home, [model.weights, *files]))
 
 
 def _modules(home: ModelLocation) -> list[tuple[str, Path]]:

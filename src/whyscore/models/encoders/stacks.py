@@ -67,6 +67,7 @@ from whyscore.models.tensors import check_tensors
 from whyscore.protocols import Encoded
 from whyscore.registry import spec_of
 from whyscore.settings import Precision
+from whyscore.text.files import State, state_of
 from whyscore.types import Signature
 
 if TYPE_CHECKING:
@@ -235,11 +236,11 @@ def source(name: str, who: str, *, allow_pickle: bool = False) -> Source:
             raise
         hint = "Pickled weights (pytorch_model.bin) are read, as tensors alone, with allow_pickle=True"
         raise MissingExtra(f"{error}. {hint}") from error
-    return _source(home, weights, weights.stat().st_mtime_ns, who)
+    return _source(home, weights, state_of(home.folder), who)
 
 
 @lru_cache(maxsize=8)
-def _source(home: ModelLocation, weights: Path, _: int, who: str) -> Source:
+def _source(home: ModelLocation, weights: Path, _: State | None, who: str) -> Source:
     config = config_of(home, who)
     try:
         with quiet():

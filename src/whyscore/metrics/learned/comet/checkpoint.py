@@ -9,14 +9,13 @@
 """
 
 from collections.abc import Mapping
-from functools import lru_cache
 from pathlib import Path
 from typing import Literal, NamedTuple, cast, get_args
 
 from whyscore.errors import DataError, SpecError
 from whyscore.models.checkpoints import ModelLocation, find, hyper_parameters, need, package, weights_of
 from whyscore.models.heads import LayerMix, activation
-from whyscore.text.files import text_of
+from whyscore.text.files import State, read_once, state_of, text_of
 from whyscore.types import Inputs
 
 Kind = Literal[
@@ -105,8 +104,7 @@ def settings_of(model: str) -> Settings:
     home = find(model, [HPARAMS, "README.md"], "comet")
     path = need(home, [HPARAMS], "comet")
     weights = next((file for group in WEIGHTS for name in group if (file := home.folder / name).is_file()), None)
-    state = None if weights is None else (str(weights), weights.stat().st_mtime_ns)
-    return _settings(str(path), path.stat().st_mtime_ns, state)
+    return _settings(path, weights, None if weights is None else state_of(weights))
 
 
 def checkpoint_of(model: str) -> tuple[ModelLocation, Path]:
@@ -115,14 +113,13 @@ def checkpoint_of(model: str) -> tuple[ModelLocation, Path]:
     return weights_of(model, WEIGHTS, "comet")
 
 
-@lru_cache(maxsize=16)
-def _settings(file: str, _: int, weights: tuple[str, int] | None) -> Settings:
-    path = Path(file)
+@read_once(16)
+def _settings(path: Path, weights: Path | None, _: State | None) -> Settings:
     written = _read_options(path)
     kind = written.get("class_identifier")
     if kind not in KINDS:
-        raise SpecError(f"{file}: class_identifier is {kind!r}, expected one of {', '.join(KINDS)}")
-    stored = hyper_parameters(Path(weights[0])) if weights else {}
+        raise SpecError(f"{path}: class_identifier is {kind!r}, expected one of {', '.join(KINDS)}")
+    stored = hyper_parameters(weights) if weights else {}
     options = {**DEFAULTS[kind], **written, **stored}
     options |= {key: written[key] for key in _WRITTEN_IN_YAML if key in written}
     if written.get("layer_transformation") == "sparsemax_patch":
