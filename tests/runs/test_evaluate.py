@@ -117,7 +117,7 @@ def test_a_folder_with_other_things_is_refused(tmp_path: Path, small: Dataset) -
     (tmp_path / "notes.txt").write_text("mine", "utf-8")
     with pytest.raises(UserError, match=re.escape("is not empty and holds no run: choose another folder")):
         evaluate(small, ["chrf"], output=tmp_path, settings=QUICK)
-    with pytest.raises(UserError, match=re.escape("notes.txt is a file: a run needs a folder")):
+    with pytest.raises(UserError, match=re.escape("notes.txt is a file: a folder is needed here")):
         evaluate(small, ["chrf"], output=tmp_path / "notes.txt", settings=QUICK)
 
 

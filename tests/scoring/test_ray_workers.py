@@ -235,9 +235,12 @@ def test_another_program_at_the_address_is_told_at_once(monkeypatch: pytest.Monk
             list(Ray(address=address).run(build("chrf"), SEGMENTS[:1], [[0]]))
 
 
-def test_another_version_of_ray_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kind", [RuntimeError, Exception])
+def test_a_cluster_that_does_not_start_is_told_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, kind: type[Exception]
+) -> None:
     def init(**_: object) -> None:
-        raise RuntimeError("Version mismatch: The cluster was started with:\n    Ray: 1.0\nThis process was started")
+        raise kind("Version mismatch: The cluster was started with:\n    Ray: 1.0\nThis process was started")
 
     ray.shutdown()
     monkeypatch.setattr(ray, "init", init)
@@ -279,7 +282,21 @@ def test_files_named_in_a_spec_travel_under_another_name(tmp_path: Path) -> None
     assert found.original('callable(target="shipped_0.py:score")|digest:0') == (
         f'callable(target="{tmp_path / "metric.py"}:score")|digest:0'
     )
-    assert ship("chrf") == ("chrf", None, {})
+    assert ship("chrf") == ("chrf", None, {}, None)
+    left = found.folder
+    found.clear()
+    assert not left.exists()
+
+
+def test_a_folder_of_a_killed_process_is_removed_by_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    (tmp_path / "whyscore-ray-1").mkdir()
+    (tmp_path / "whyscore-ray-1" / "held").touch()
+    here = ship(written(tmp_path, SLOW))
+    other = ship(written(tmp_path, SLOW))
+    assert {file.parent for file in tmp_path.glob("*/held")} == {here.folder, other.folder}
+    here.clear()
+    other.clear()
 
 
 def test_what_a_file_imports_from_its_folder_travels_too(tmp_path: Path) -> None:

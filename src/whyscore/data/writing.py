@@ -16,7 +16,6 @@ import os
 import platform
 import re
 import shutil
-import tempfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -26,7 +25,7 @@ from pathlib import Path
 from typing import IO, TextIO
 
 from whyscore.errors import ExecutionError, UserError
-from whyscore.text.files import has_locks, has_name, hold, open_sibling
+from whyscore.text.files import has_locks, has_name, held_folder, hold, open_sibling
 
 LOCK = ".lock"
 _HOLDER = re.compile(r"process (?P<number>\d+) on (?P<machine>.*), since ")
@@ -71,7 +70,7 @@ def lock(path: str | Path) -> Iterator[None]:
     """
     target = Path(path)
     if target.exists() and not target.is_dir():
-        raise UserError(f"{path} is a file: this needs a folder. Choose another name with -o")
+        raise UserError(f"{path} is a file: a folder is needed here. Choose another name with -o")
     file = _open_lock(target)
     if file is None:
         yield
@@ -157,13 +156,12 @@ def open_whole(path: str | Path) -> Iterator[IO[str]]:
 @contextmanager
 def temporary_folder() -> Iterator[Path]:
     """Yield a folder that is removed at the end; those that killed processes left are removed now."""
-    for left in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*/held"):
-        with suppress(OSError), left.open("a", encoding="utf-8") as file:
-            if hold(file):
-                shutil.rmtree(left.parent, ignore_errors=True)
-    with tempfile.TemporaryDirectory(prefix=_PREFIX) as place, (Path(place) / "held").open("x") as file:
-        hold(file)
-        yield Path(place)
+    folder, file = held_folder(_PREFIX)
+    try:
+        with file:
+            yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,6 @@ import logging
 import os
 import shutil
 import socket
-import tempfile
 import time
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,7 +27,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, TextIO
 
 import numpy as np
 
@@ -38,6 +37,7 @@ from whyscore.registry import Spec, Value, build, format_value, parse, spec_of
 from whyscore.scoring.executors import Texts, limit_threads, texts_of
 from whyscore.scoring.rows import ask
 from whyscore.settings import check_fields
+from whyscore.text.files import held_folder
 from whyscore.text.sources import read_sources
 from whyscore.types import FloatMatrix, Segment
 
@@ -73,7 +73,7 @@ def connect(address: str | None, folder: Path | None) -> str | None:
         )
     except (ConnectionError, ValueError) as error:
         raise ExecutionError(f"no Ray cluster at {address!r}: {one_line(error)}. {_START}") from error
-    except RuntimeError as error:  # other versions of Ray or Python there than here, or a node that does not start
+    except Exception as error:  # other versions of Ray or Python there; bare ones where a node does not start in time
         ray.shutdown()
         raise ExecutionError(f"cannot work with the Ray cluster at {address!r}: {one_line(error)}") from error
     # Ray would print news of lost nodes to stdout, among the data, whatever `log_to_driver` says.
@@ -165,6 +165,14 @@ class Shipment(NamedTuple):
     folder: Path | None
     names: Mapping[str, str] = MappingProxyType({})
     """The path of each file by its name on the workers."""
+    held: TextIO | None = None
+    """What keeps the folder while this process lives."""
+
+    def clear(self) -> None:
+        """Remove the folder."""
+        if self.folder is not None and self.held is not None:
+            self.held.close()
+            shutil.rmtree(self.folder, ignore_errors=True)
 
     def original(self, signature: str) -> str:
         """Return the signature of a worker's metric with the names that files have here."""
@@ -183,7 +191,7 @@ def ship(spec: str) -> Shipment:
     moved = _relocate(parse(spec), files)
     if not files:
         return Shipment(spec, None)
-    folder = Path(tempfile.mkdtemp(prefix="whyscore-"))
+    folder, held = held_folder("whyscore-ray-")
     for path, name in files.items():
         (_, content), *others = read_sources(Path(path).resolve()).contents.items()
         for place, text in ((folder / name, content), *((folder / other, text) for other, text in others)):
@@ -191,7 +199,7 @@ def ship(spec: str) -> Shipment:
                 raise ExecutionError(f"two files {place.relative_to(folder)} differ: give one of them another name")
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(text)
-    return Shipment(str(moved), folder, {name: path for path, name in files.items()})
+    return Shipment(str(moved), folder, {name: path for path, name in files.items()}, held)
 
 
 def _relocate(value: Value, files: dict[str, str]) -> Value:
@@ -278,7 +286,11 @@ class Ray:
             if work.resume(metric, shipped):
                 return work
             work.close()
-        return _Work(replace(self), self.rates, metric, shipped)
+        try:
+            return _Work(replace(self), self.rates, metric, shipped)
+        except BaseException:
+            shipped.clear()
+            raise
 
 
 class _Resident:
@@ -380,8 +392,7 @@ class _Work:
         """Let the workers go."""
         for name in list(self.workers):
             self._let_go(name)
-        if self.shipped.folder is not None:
-            shutil.rmtree(self.shipped.folder, ignore_errors=True)
+        self.shipped.clear()
 
     def _idle(self) -> str | None:
         """Return a worker that is ready and has room for a batch, the least busy first."""

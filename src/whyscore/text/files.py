@@ -11,7 +11,9 @@ import math
 import os
 import re
 import secrets
+import shutil
 import sys
+import tempfile
 import zlib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -242,6 +244,18 @@ def write_whole(path: str | Path, content: bytes) -> None:
         with suppress(OSError):
             Path(file.name).unlink()
         raise
+
+
+def held_folder(prefix: str) -> tuple[Path, TextIO]:
+    """Return a new temporary folder and the file that holds it; those that killed processes left are removed."""
+    for left in Path(tempfile.gettempdir()).glob(f"{prefix}*/held"):
+        with suppress(OSError), left.open("a", encoding="utf-8") as file:
+            if hold(file):
+                shutil.rmtree(left.parent, ignore_errors=True)
+    folder = Path(tempfile.mkdtemp(prefix=prefix))
+    holding = (folder / "held").open("x", encoding="utf-8")
+    hold(holding)
+    return folder, holding
 
 
 def hold(file: TextIO) -> bool:
