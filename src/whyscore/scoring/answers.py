@@ -7,7 +7,8 @@
    failed is kept for this run alone, so that the next one tries again.
 4. Budgets are checked before calls are made and counted with every attempt.
 
-A record is a file of JSON lines; the first is its header. Keys and passwords are never part of a question.
+A record is a file of JSON lines; the first is its header. Each other line ends in a checksum of itself, where whyscore
+wrote it: one that was changed since is refused. Keys and passwords are never part of a question.
 """
 
 import json
@@ -28,6 +29,7 @@ from whyscore.types import Segment
 
 KIND = "answers"
 _WIDTH = 0  # of rows that are no numbers
+_CHECKSUM = "checksum"
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,9 +240,9 @@ def _context_of(segment: Segment) -> dict[str, object]:
 
 
 def record_of(question: Question, reply: Reply) -> dict[str, object]:
-    """Return a call and its reply as a record."""
+    """Return a call and its reply as a record, with its checksum."""
     segment = question.segment
-    return {
+    record = {
         "judge": question.judge,
         "repeat": question.repeat,
         "order": question.order,
@@ -253,6 +255,11 @@ def record_of(question: Question, reply: Reply) -> dict[str, object]:
         "service": question.service,
         "key": question.key.hex(),
     }
+    return record | {_CHECKSUM: _checksum_of(record)}
+
+
+def _checksum_of(record: Mapping[str, object]) -> str:
+    return f"{zlib.crc32(json.dumps(record, sort_keys=True).encode()):08x}"
 
 
 def reply_of(value: Mapping[str, object], file: str, number: int) -> Reply:
@@ -286,6 +293,13 @@ def read_lines(path: Path) -> Iterator[tuple[int, dict[str, object]]]:
         if not isinstance(value, dict):
             raise DataError("not an object", file=str(path), line=number)
         if "schema" not in value:
+            if value.pop(_CHECKSUM, None) not in (None, _checksum_of(value)):
+                raise DataError(
+                    f"was changed since it was written. To use it as it is, take {_CHECKSUM!r} out of the line; to ask "
+                    "again, delete the line",
+                    file=str(path),
+                    line=number,
+                )
             yield number, value
         elif value.get("kind") != KIND:
             raise DataError(

@@ -426,6 +426,22 @@ def test_replay_equals_live_to_the_last_digit(tmp_path: Path) -> None:
     assert Judge(recorded=str(file)).missing([Segment("new", "neu"), *segments])[0].detail == f"not in {file}"  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize("bit", range(8))
+def test_a_recorded_answer_that_was_changed_is_refused_and_not_scored(tmp_path: Path, bit: int) -> None:
+    """One bit makes 90 of 10, and leaves a line that can be read."""
+    file = tmp_path / "answers.jsonl"
+    with serving(say('{"score": 10}')) as endpoint:
+        live = Judge(model="m", url=endpoint.url, protocol="score")
+        live.with_answers(Answers(record=file)).score([SEGMENT])
+        place = file.read_bytes().index(b'10}"')
+        content = bytearray(file.read_bytes())
+        content[place] ^= 1 << bit
+        file.write_bytes(content)
+        for judge in (live.with_answers(Answers(record=file)), Judge(recorded=str(file), protocol="score")):
+            with pytest.raises(DataError, match=r"answers\.jsonl"):
+                judge.score([SEGMENT])
+
+
 _RUN = """
 import sys
 from whyscore.metrics.judge.metric import Judge
