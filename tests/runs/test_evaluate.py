@@ -195,6 +195,18 @@ def test_files_that_were_edited_while_a_run_was_stopped_are_made_again(
     assert files(stopped) == files(tmp_path / "whole")
 
 
+@pytest.mark.parametrize(("told", "instead"), [('"work": 2', '"work": 3'), ('"problems": []', '"problems": ["no"]')])
+def test_blocks_whose_account_was_edited_are_made_again(
+    tmp_path: Path, small: Dataset, files: Files, stopped: Path, told: str, instead: str
+) -> None:
+    evaluate(small, ["token_f1"], output=tmp_path / "whole", settings=QUICK)
+    account = stopped / "explanations.jsonl.gz.blocks"
+    account.write_text(account.read_text("utf-8").replace(told, instead, 1), "utf-8")
+    with pytest.warns(UserWarning, match="was changed or cut"):
+        evaluate(small, ["token_f1"], output=stopped, settings=QUICK)
+    assert files(stopped) == files(tmp_path / "whole")
+
+
 def test_a_run_is_not_gone_on_with_by_other_packages(
     small: Dataset, stopped: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -243,7 +243,7 @@ class Block(NamedTuple):
     """How many bytes the file has with it."""
     problems: list[str]
     digest: str
-    """Of the bytes since the block before, or since the beginning."""
+    """Of the bytes since the block before, or since the beginning, and of the work and the problems."""
 
 
 @dataclass(frozen=True)
@@ -271,7 +271,7 @@ class Blocks:
         start, end = self.done[-1].end if self.done else 0, self.lines.path.stat().st_size
         with self.lines.path.open("rb") as file:
             file.seek(start)
-            block = Block(work, end, problems, _digest(file.read(end - start)))
+            block = Block(work, end, problems, _digest(file.read(end - start), work, problems))
         self.told.writelines([f"{json.dumps(block._asdict())}\n"])
         self.told.flush()
         self.done.append(block)
@@ -323,13 +323,14 @@ def _intact_blocks(part: Path, blocks: Sequence[Block]) -> Iterator[Block]:
     """Yield the blocks before the first one that is not as it was written."""
     with part.open("rb") as file:
         for block in blocks:
-            if _digest(file.read(max(0, block.end - file.tell()))) != block.digest:
+            if _digest(file.read(max(0, block.end - file.tell())), block.work, block.problems) != block.digest:
                 return
             yield block
 
 
-def _digest(content: bytes) -> str:
-    return hashlib.blake2b(content, digest_size=8).hexdigest()
+def _digest(content: bytes, work: int, problems: list[str]) -> str:
+    about = json.dumps([work, problems]).encode()
+    return hashlib.blake2b(about + content, digest_size=8).hexdigest()
 
 
 def _path(folder: Folder, name: str, suffix: str) -> Path:
