@@ -364,9 +364,6 @@ def evaluate(
     findings: Sequence[Finding] = (),
     command: Sequence[str] | None = None,
     overwrite: bool = False,
-    explained: Mapping[Key, Sequence[str]] = MappingProxyType({}),
-    first_line: int | None = None,
-    requested: Sequence[RequestedMetric] | None = None,
 ) -> Run:
     """Return the run of all metrics over all systems, written to a folder; an interrupted one goes on.
 
@@ -379,12 +376,31 @@ def evaluate(
         findings: What the checks of the input noticed, for the report.
         command: The command line, for the report.
         overwrite: Replace another run in the folder.
-        explained: Lines of explanations that were made elsewhere.
-        first_line: The line of the first segment, where the data set does not know it.
-        requested: The metrics as `request_metrics` gives them, where that was asked before.
     """
     settings = with_tagger(settings, dataset)
-    requested = list(requested or request_metrics(dataset, metrics, settings))
+    requested = request_metrics(dataset, metrics, settings)
+    return evaluate_requested(
+        dataset, requested, output, settings, resources, findings=findings, command=command, overwrite=overwrite
+    )
+
+
+def evaluate_requested(
+    dataset: Dataset,
+    requested: list[RequestedMetric],
+    output: str | Path,
+    settings: EvaluateSettings,
+    resources: Resources,
+    *,
+    findings: Sequence[Finding],
+    command: Sequence[str] | None,
+    overwrite: bool,
+    explained: Mapping[Key, Sequence[str]] = MappingProxyType({}),
+    first_line: int | None = None,
+) -> Run:
+    """Return the run of metrics that are made, with lines of explanations that were made elsewhere.
+
+    `first_line` is the line of the first segment, where the data set does not know it.
+    """
     unsupported, language_findings = language_support(dataset, {request.name: request.metric for request in requested})
     tagger = as_tagger(settings.tagger, dataset.languages) if settings.tagger else None
     plan = plan_of(requested, settings, tagger)

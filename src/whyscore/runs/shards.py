@@ -31,7 +31,7 @@ from whyscore.data.writing import temporary_folder, write_lines
 from whyscore.errors import DataError, StoreError, UserError
 from whyscore.registry import build_from_file
 from whyscore.runs import folder as runs
-from whyscore.runs.evaluate import EvaluateSettings, Key, RequestedMetric, evaluate, key_of, request_metrics
+from whyscore.runs.evaluate import EvaluateSettings, Key, RequestedMetric, evaluate_requested, key_of, request_metrics
 from whyscore.runs.folder import Run
 from whyscore.scoring.stack import LOCAL, Resources
 from whyscore.scoring.store import Store, take
@@ -171,12 +171,13 @@ def merge(
     _check_signatures(dataset, parts[0])
     lines = ShardExplanations([part.folder for part in parts])
     with closing(lines), _open_stores(parts, resources.store) as store:
-        return evaluate(
+        settings = first.asked.whole()
+        return evaluate_requested(
             dataset,
-            first.asked.metrics,
-            output=output,
-            settings=first.asked.whole(),
-            resources=replace(resources, store=store),
+            request_metrics(dataset, first.asked.metrics, settings),
+            output,
+            settings,
+            replace(resources, store=store),
             findings=findings(dataset),
             command=command,
             overwrite=overwrite,

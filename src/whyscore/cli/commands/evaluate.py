@@ -42,7 +42,7 @@ from whyscore.runs.evaluate import (
     EvaluateSettings,
     RequestedMetric,
     can_decompose,
-    evaluate,
+    evaluate_requested,
     request_metrics,
     with_tagger,
 )
@@ -118,16 +118,15 @@ def run(settings: EvaluateCommand) -> int:
         else []
     )
     with working(used) as resources:
-        result = evaluate(
+        result = evaluate_requested(
             part,
-            metrics,
-            output=settings.output,
-            settings=used,
-            resources=resources,
+            requested if shard is None else request_metrics(part, metrics, used),
+            settings.output,
+            used,
+            resources,
             findings=noticed if shard is None else findings(part),
             command=command_line("evaluate"),
             overwrite=settings.overwrite,
-            requested=requested if shard is None else None,
         )
         unsupported = {metric.name: metric.unsupported for metric in result.metrics if metric.unsupported}
         gates = judge_gates(result, under, worse, unsupported)
