@@ -9,7 +9,12 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from support.cli import Run, run_command
+# Threads of numpy and torch gain nothing on small matrices, and on a busy machine they wait for one another: products
+# took six times the processor time. Commands that tests start inherit the limit.
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(name, "1")
+
+from support.cli import Run, run_command  # noqa: E402 - loads numpy
 
 # No deadline: the machine may be busy. Repeatable, like everything else here; FUZZ=1 looks at other examples each time.
 settings.register_profile("whyscore", deadline=None, derandomize="FUZZ" not in os.environ)
