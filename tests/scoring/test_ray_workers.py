@@ -29,11 +29,23 @@ pytestmark = [
 
 SEGMENTS = [Segment(f"a cat number {i} sat", references=(f"the cat number {i * 7} sat on a mat",)) for i in range(300)]
 
-SLOW = """
-import time
+LENGTHS = """
+def score(segments):
+    return [float(len(segment.hypothesis)) for segment in segments]
+"""
+
+TOGETHER = """
+import os, pathlib, time
+
+here = pathlib.Path({here!r})
+deadline = time.monotonic() + 300
 
 def score(segments):
-    time.sleep(0.05 * len(segments))
+    (here / str(os.getpid())).touch()
+    while len(list(here.iterdir())) < 2:
+        assert time.monotonic() < deadline, "no second worker came"
+        time.sleep(0.02)
+    time.sleep(0.2)
     return [float(len(segment.hypothesis)) for segment in segments]
 """
 
@@ -112,17 +124,19 @@ def test_a_node_killed_in_the_middle_costs_no_answer(
     cluster: "cluster_utils.Cluster", node: Callable[..., object], tmp_path: Path
 ) -> None:
     second = node(num_cpus=1)
-    metric = build(written(tmp_path, SLOW))
-    rows = np.full(len(SEGMENTS), np.nan)
+    (tmp_path / "here").mkdir()
+    metric = build(written(tmp_path, TOGETHER.format(here=str(tmp_path / "here"))))
+    segments = SEGMENTS[:80]
+    rows = np.full(len(segments), np.nan)
     executor = Ray(address=cluster.address)
-    parts = executor.run(metric, SEGMENTS, batches(SEGMENTS, 8))
-    for part in parts:
+    for part in executor.run(metric, segments, batches(segments, 8)):
         assert np.isnan(rows[list(part.indices)]).all()
         rows[list(part.indices)] = part.rows[:, 0]
         if second in cluster.list_all_nodes() and {"worker-0", "worker-1"} <= set(executor.rates):
             cluster.remove_node(second, allow_graceful=False)
+            assert np.isnan(rows).any(), "no work was left for the other"
     assert second not in cluster.list_all_nodes()
-    assert rows.tolist() == [float(len(segment.hypothesis)) for segment in SEGMENTS]
+    assert rows.tolist() == [float(len(segment.hypothesis)) for segment in segments]
 
 
 @pytest.mark.slow
@@ -147,11 +161,12 @@ def test_a_cluster_that_shrinks_to_nothing_is_told(
     cluster: "cluster_utils.Cluster", node: Callable[..., object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     second = node(num_cpus=2)
-    parts = Ray(address=cluster.address, cores=2.0).run(build(written(tmp_path, SLOW)), SEGMENTS, batches(SEGMENTS, 8))
+    metric = build(written(tmp_path, LENGTHS))
+    parts = Ray(address=cluster.address, cores=2.0).run(metric, SEGMENTS, batches(SEGMENTS, 8))
     next(parts)
-    monkeypatch.setattr(ray_workers, "_PATIENCE", 5.0)
+    monkeypatch.setattr(ray_workers, "_PATIENCE", 1.0)
     cluster.remove_node(second, allow_graceful=False)
-    with pytest.raises(ExecutionError, match=re.escape("has no node with 2 cores for a worker") + ".*waited for 5 sec"):
+    with pytest.raises(ExecutionError, match=re.escape("has no node with 2 cores for a worker") + ".*waited for 1 sec"):
         list(parts)
 
 
@@ -184,25 +199,32 @@ def test_workers_get_the_gpus_and_threads_that_the_command_asks_for(
 BROKEN = """
 import os, pathlib, time
 
-seen = pathlib.Path({seen!r})
-
 if os.environ.get("WITHOUT_LIBRARY"):
-    seen.touch()
     raise OSError("no library here")
 
+excluded = pathlib.Path({excluded!r})
+deadline = time.monotonic() + 300
+
 def score(segments):
-    while not seen.exists():
-        time.sleep(0.1)
-    time.sleep(1.0)
+    while not excluded.exists():
+        assert time.monotonic() < deadline, "the other worker was not left out"
+        time.sleep(0.02)
     return [2.0 for _ in segments]
 """
 
 
 def test_a_node_where_the_metric_cannot_be_built_is_left_out(
-    cluster: "cluster_utils.Cluster", node: Callable[..., object], tmp_path: Path
+    cluster: "cluster_utils.Cluster", node: Callable[..., object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    excluded, exclude = tmp_path / "excluded", ray_workers._Work._exclude
+
+    def note(work: ray_workers._Work, worker: str, error: Exception) -> None:
+        exclude(work, worker, error)
+        excluded.touch()
+
+    monkeypatch.setattr(ray_workers._Work, "_exclude", note)
     node(num_cpus=1, env_vars={"WITHOUT_LIBRARY": "1"}, resources={"broken": 1})
-    metric = build(written(tmp_path, BROKEN.format(seen=str(tmp_path / "seen"))))
+    metric = build(written(tmp_path, BROKEN.format(excluded=str(excluded))))
     executor = Ray(address=cluster.address)
     parts = executor.run(metric, SEGMENTS, batches(SEGMENTS, 64))
     assert sum(len(part.rows) for part in parts if not part.failures) == len(SEGMENTS)
@@ -274,11 +296,11 @@ def test_the_package_missing_says_what_to_install(monkeypatch: pytest.MonkeyPatc
 
 
 def test_files_named_in_a_spec_travel_under_another_name(tmp_path: Path) -> None:
-    spec = f'boosted(metric=callable("{written(tmp_path, SLOW)}"), p=1.0)'
+    spec = f'boosted(metric=callable("{written(tmp_path, LENGTHS)}"), p=1.0)'
     found = ship(spec)
     assert found.spec == 'boosted(metric=callable("shipped_0.py:score"), p=1.0)'
     assert found.folder is not None
-    assert (found.folder / "shipped_0.py").read_text("utf-8") == SLOW
+    assert (found.folder / "shipped_0.py").read_text("utf-8") == LENGTHS
     assert found.original('callable(target="shipped_0.py:score")|digest:0') == (
         f'callable(target="{tmp_path / "metric.py"}:score")|digest:0'
     )
@@ -292,8 +314,8 @@ def test_a_folder_of_a_killed_process_is_removed_by_the_next(tmp_path: Path, mon
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     (tmp_path / "whyscore-ray-1").mkdir()
     (tmp_path / "whyscore-ray-1" / "held").touch()
-    here = ship(written(tmp_path, SLOW))
-    other = ship(written(tmp_path, SLOW))
+    here = ship(written(tmp_path, LENGTHS))
+    other = ship(written(tmp_path, LENGTHS))
     assert {file.parent for file in tmp_path.glob("*/held")} == {here.folder, other.folder}
     here.clear()
     other.clear()
@@ -353,6 +375,9 @@ def test_the_command_tells_what_each_worker_did(tmp_path: Path, capsys: pytest.C
     for name in ("h.txt", "r.txt"):
         (tmp_path / name).write_text("a cat\nthe dog sat\n", "utf-8")
     texts = ["-t", str(tmp_path / "h.txt"), "-r", str(tmp_path / "r.txt")]
-    assert main(["score", *texts, "-m", "ter", "--store", "none", "--executor", "ray", "--jobs", "1"]) == 0
-    assert re.search(r"worker-0: 2 texts, [\d,]+/s", capsys.readouterr().err)
+    code = main(["score", *texts, "-m", "ter", "--store", "none", "--executor", "ray", "--jobs", "1"])
+    message = capsys.readouterr().err
+    assert code == 0, message
+    # On a busy machine Ray may give a first worker up before it has begun; another one takes its place.
+    assert [int(count) for count in re.findall(r"worker-\d: (\d+) texts, [\d,]+/s", message)] == [2], message
     ray.shutdown()

@@ -102,9 +102,15 @@ def test_a_trained_folder_scores_and_explains_both_sides(trained: Path) -> None:
     assert {"this model", "length", "surprisal", "evidence", "qe"} == {row["name"] for row in about["results"]}
 
 
-def test_a_killed_training_goes_on_to_the_same_digest(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> TrainResult:
+    """A training that nothing interrupts."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    return run_training(write(folder / "data.jsonl", records()), output=folder / "model")
+
+
+def test_a_killed_training_goes_on_to_the_same_digest(undisturbed: TrainResult, tmp_path: Path) -> None:
     data = write(tmp_path / "data.jsonl", records())
-    whole = run_training(data, output=tmp_path / "whole")
 
     def kill(line: str) -> None:
         if line.startswith("epoch 1/"):
@@ -115,11 +121,11 @@ def test_a_killed_training_goes_on_to_the_same_digest(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="unfinished training with other settings"):
         run_training(data, output=tmp_path / "killed", seed=1)
     lines: list[str] = []
-    assert run_training(data, output=tmp_path / "killed", report=lines.append).digest == whole.digest
+    assert run_training(data, output=tmp_path / "killed", report=lines.append).digest == undisturbed.digest
     assert "going on after epoch 1" in lines
-    assert run_training(data, output=tmp_path / "other", seed=1).digest != whole.digest
+    assert run_training(data, output=tmp_path / "other", seed=1).digest != undisturbed.digest
     with pytest.raises(UserError, match="holds a trained model already"):
-        run_training(data, output=tmp_path / "whole")
+        run_training(data, output=undisturbed.folder)
 
 
 def test_a_transformer_is_trained_end_to_end(tmp_path: Path) -> None:
@@ -266,9 +272,10 @@ def test_a_loss_that_is_no_number_stops_with_its_batch(tmp_path: Path) -> None:
     assert (tmp_path / "model" / "work" / "plan.json").exists()
 
 
-def test_a_loss_that_is_no_number_leaves_the_last_good_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_loss_that_is_no_number_leaves_the_last_good_state(
+    undisturbed: TrainResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     data = write(tmp_path / "data.jsonl", records())
-    whole = run_training(data, output=tmp_path / "whole")
     train_epoch = Trainer._train_epoch
 
     def fail_late(self: Trainer, rows: Any, progress: Any) -> float:
@@ -283,29 +290,29 @@ def test_a_loss_that_is_no_number_leaves_the_last_good_state(tmp_path: Path, mon
         ):
             run_training(data, output=tmp_path / "model")
     monkeypatch.undo()
-    assert run_training(data, output=tmp_path / "model").digest == whole.digest
+    assert run_training(data, output=tmp_path / "model").digest == undisturbed.digest
 
 
 @pytest.mark.slow
-def test_a_training_ended_by_sigkill_goes_on_to_the_same_digest(tmp_path: Path) -> None:
+def test_a_training_ended_by_sigkill_goes_on_to_the_same_digest(undisturbed: TrainResult, tmp_path: Path) -> None:
     data = write(tmp_path / "data.jsonl", records())
-    options = FAST | {"epochs": 6}
-    whole = run_training(data, output=tmp_path / "whole", **options)
     code = (
         "import sys; from whyscore.analysis.train.train import train\n"
-        f"train(sys.argv[1], output=sys.argv[2], report=lambda line: print(line, flush=True), **{options!r})"
+        "def report(line):\n"
+        "    if line.startswith('epoch 1/'):\n"
+        "        print(line, flush=True)\n"
+        "        sys.stdin.read()\n"  # until it is killed: however fast it is, it does not end before
+        f"train(sys.argv[1], output=sys.argv[2], report=report, **{FAST!r})"
     )
     command = [sys.executable, "-W", "ignore", "-c", code, str(data), str(tmp_path / "killed")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        for line in process.stdout:
-            if line.startswith("epoch 2/"):
-                process.kill()
-                break
+        assert process.stdout.readline().startswith("epoch 1/")
+        process.kill()
     assert process.returncode == -9
     lines: list[str] = []
-    assert run_training(data, output=tmp_path / "killed", report=lines.append, **options).digest == whole.digest
-    assert any(line.startswith("going on after epoch") for line in lines)
+    assert run_training(data, output=tmp_path / "killed", report=lines.append).digest == undisturbed.digest
+    assert "going on after epoch 1" in lines
 
 
 def test_with_test_data_the_documents_of_the_card_are_trained_on(tmp_path: Path) -> None:
