@@ -22,8 +22,6 @@ from typing import Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
-from scipy.special import log_softmax, softmax
 
 from whyscore.analysis.train.perturbations import PERTURBATIONS, Perturbed, Perturber
 from whyscore.errors import DataError
@@ -172,6 +170,9 @@ class SpanNamer:
         alike = (1 / len(names) / np.array([counts[kind] for kind in names]))[places]
         targets = np.eye(len(names))[places] * alike[:, None]
 
+        from scipy.optimize import minimize  # noqa: PLC0415 - slow to import
+        from scipy.special import log_softmax, softmax  # noqa: PLC0415 - slow to import
+
         def loss(flat: FloatVector) -> tuple[float, FloatVector]:
             weights = flat.reshape(design.shape[1], len(names))
             scores = design @ weights
@@ -185,6 +186,8 @@ class SpanNamer:
 
     def probabilities(self, rows: FloatMatrix) -> FloatMatrix:
         """Return rows x kinds."""
+        from scipy.special import softmax  # noqa: PLC0415 - slow to import
+
         inputs = np.clip((rows - self.mean) / self.deviation, -6, 6)
         result: FloatMatrix = softmax(np.column_stack([inputs, np.ones(len(rows))]) @ self.weights, axis=1)
         return result

@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from scipy.stats import rankdata
 
 from whyscore.analysis.categories import CATEGORIES, Example, SpanNamer, SpanReader, make_examples, other_side
 from whyscore.analysis.common import as_metric
@@ -31,6 +30,7 @@ from whyscore.cli.setup import load_dataset, take_first
 from whyscore.errors import DataError
 from whyscore.protocols import WordScorer
 from whyscore.settings import Bootstrapped, Seeded, option, takes
+from whyscore.stats.coefficients import ranks
 from whyscore.stats.resampling import bootstrap_ratio
 from whyscore.stats.spans import Thresholds, to_spans
 from whyscore.text.splitters import white_space
@@ -254,8 +254,8 @@ def _category_row(
     precision = both / named.sum() if named.any() else float("nan")
     auc = float("nan")
     if scores is not None and 0 < true.sum() < len(true):
-        ranks = rankdata(scores)[true].sum() - true.sum() * (true.sum() + 1) / 2
-        auc = float(ranks / (true.sum() * (~true).sum()))
+        above = ranks(scores)[true].sum() - true.sum() * (true.sum() + 1) / 2
+        auc = float(above / (true.sum() * (~true).sum()))
     return CategoryRow(category, int(true.sum()), int(named.sum()), float(precision), both / int(true.sum()), auc)
 
 

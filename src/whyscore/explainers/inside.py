@@ -48,7 +48,6 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from whyscore.errors import DataError, MissingExtra, SpecError, need_package
 from whyscore.explainers.engine import check_least
@@ -76,6 +75,7 @@ from whyscore.models.attribution import (
 from whyscore.models.pairs import Row, budget_of
 from whyscore.protocols import Metric, WordScorer
 from whyscore.settings import check_fields
+from whyscore.stats.coefficients import ranks
 from whyscore.text.alignment import Fill, Pool, pool_words
 from whyscore.types import FloatMatrix, FloatVector, Place, Segment, Side, Words
 
@@ -246,8 +246,8 @@ def best_head(scores: Sequence[HeadScores], labels: Sequence[Sequence[int]]) -> 
 def _area(table: HeadScores, wrong: NDArray[np.bool_]) -> FloatMatrix:
     """Return the share of pairs of a wrong and a right word in which the wrong one scores higher; ties count half."""
     count = int(wrong.sum())
-    ranks = rankdata(table, axis=-1)[:, :, wrong].sum(axis=-1)
-    return np.asarray((ranks - count * (count + 1) / 2) / (count * (len(wrong) - count)))
+    total = ranks(table)[:, :, wrong].sum(axis=-1)
+    return np.asarray((total - count * (count + 1) / 2) / (count * (len(wrong) - count)))
 
 
 GRADIENT = "gradient"

@@ -39,7 +39,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Literal, NamedTuple, NoReturn, get_args
 from xml.parsers import expat
-from xml.sax.saxutils import escape, quoteattr
 
 from whyscore.data.files import STDIN, Limits, read_bytes
 from whyscore.data.naming import number_repeats, system_names
@@ -473,6 +472,8 @@ def with_states(xliff: Xliff, review: Mapping[str, bool]) -> bytes:
 
 def _notes(xliff: Xliff, notes: Mapping[str, str]) -> dict[int, str]:
     """Return what is written before which byte; segments of one unit share its notes."""
+    from xml.sax.saxutils import escape  # noqa: PLC0415 - loads what speaks to servers
+
     opening = '<note from="whyscore">' if xliff.version.startswith("1") else "<note>"
     found: dict[int, str] = {}
     bare = set()
@@ -517,6 +518,8 @@ def _unbroken(letters: Sequence[Letter]) -> list[_Piece]:
 
 
 def _attributes(xliff: Xliff, span: ErrorSpan) -> str:
+    from xml.sax.saxutils import quoteattr  # noqa: PLC0415 - loads what speaks to servers
+
     category = (span.category or "").lower()
     issue = next((kind for name, kind in _TYPES.items() if name in category), "uncategorized")
     kind = 'mtype="x-its"' if xliff.version.startswith("1") else f'id="w{span.start}-{span.end}" type="its:any"'

@@ -29,7 +29,6 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from scipy.stats import rankdata
 
 from whyscore import train
 from whyscore.analysis.common import as_metric
@@ -62,6 +61,7 @@ from whyscore.metrics.estimators.qe import WEIGHTS, load
 from whyscore.registry import spec_of
 from whyscore.scoring.stack import LOCAL, Resources
 from whyscore.settings import REQUIRED, again, option, settings_of, takes
+from whyscore.stats.coefficients import ranks
 from whyscore.stats.words import Ragged
 from whyscore.text.alignment import Pieces, pool_words
 from whyscore.text.splitters import white_space
@@ -402,7 +402,7 @@ def join_submissions(name: str, parts: Sequence[Submission]) -> Submission:
     for side in SIDES:
         rows = [part.sides[side].scores.rows() for part in parts if side in part.sides]
         if rows:
-            joined = [np.mean([rankdata(scores) for scores in ranked], axis=0) for ranked in zip(*rows, strict=True)]
+            joined = [np.mean([ranks(scores) for scores in ranked], axis=0) for ranked in zip(*rows, strict=True)]
             sides[side] = Scored(Ragged.of(joined), name)
     scores = [part.sentence for part in parts if part.sentence is not None]
     standardised = [(values - values.mean()) / (values.std() or 1.0) for values in scores]
