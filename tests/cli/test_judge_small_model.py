@@ -16,10 +16,10 @@ from support.cli import Run
 from support.small_model import small_model
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("small model")]
-_SOURCES = ("Ich habe einen Hund.", "Das Wetter ist heute schön.", "Er liest jeden Abend ein Buch.")
+_SOURCES = ("Ich habe einen Hund.", "Er liest jeden Abend ein Buch.")
 _SYSTEMS = {
-    "a": ("I have a dog.", "The weather is nice today.", "He reads a book every evening."),
-    "b": ("I have a cat.", "Weather fish the blue yesterday.", "He reads."),
+    "a": ("I have a dog.", "He reads a book every evening."),
+    "b": ("I have a cat.", "He reads."),
 }
 _TEXTS = ["-s", "src.txt", "-t", "a.txt", "b.txt", "-l", "de-en"]
 
@@ -47,9 +47,9 @@ def test_scores_of_a_real_model_are_recorded_and_replayed(run: Run, url: str) ->
     assert live.code == 0, live.err
     rows = rows_of(live.out)
     assert all(isinstance(row["score"], float) and 0 <= row["score"] <= 100 for row in rows)  # by the JSON schema
-    spent = re.search(r"judge: 6 calls, ([\d,]+) tokens", live.err)
+    spent = re.search(r"judge: 4 calls, ([\d,]+) tokens", live.err)
     assert spent is not None
-    assert int(spent[1].replace(",", "")) > 6 * 100  # as the endpoint counts them
+    assert int(spent[1].replace(",", "")) > 4 * 100  # as the endpoint counts them
     recorded = rows_of(Path("answers.jsonl").read_text("utf-8"))
     assert {row["finish"] for row in recorded} == {"stop"}
     replayed = run("score", *_TEXTS, "-m", "judge(recorded='answers.jsonl')", "--segments", "-f", "jsonl")
