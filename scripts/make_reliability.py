@@ -1,7 +1,7 @@
 """Writes the table of docs/reliability.md: what whyscore survives, tried out on this machine.
 
     make faults
-    python scripts/make_reliability.py [--kills 50] [--tries 5] [--seed 0] [--only FAULT ...] [-o FILE]
+    python scripts/make_reliability.py [--kills 50] [--tries 5] [--jobs 1] [--seed 0] [--only FAULT ...] [-o FILE]
 
 1. A small data set is evaluated once in peace, by chrF and by a slow metric in a file that writes down every text it is
    asked about. Its run folder is what every other run must come to, byte for byte; only dates and seconds may differ.
@@ -23,6 +23,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -217,6 +219,8 @@ FAULTS: dict[str, tuple[str, Callable[[Bench, int], Try]]] = {
     "writers": (f"{', '.join(f'`{name}`' for name in more.WRITERS)} are killed", judged(more.killed_writer)),
     "parent": ("a command with `--executor processes` is killed, its workers are not", judged(more.killed_parent)),
     "two-writers": ("two commands write one run folder: the second is refused", judged(more.two_writers)),
+    "race": ("four commands begin at once in one run folder: three are refused", judged(more.many_writers)),
+    "lock": ("a lock file was left by a process that has ended, or holds nonsense", judged(more.stale_lock)),
     "together": ("two commands use one store at once", together),
     "full": ("the disk of the run folder is full", full_disk),
     "full-store": ("the disk of the store is full", full_store),
@@ -225,9 +229,11 @@ FAULTS: dict[str, tuple[str, Callable[[Bench, int], Try]]] = {
     "read-only-later": ("the run folder becomes read-only in the middle", judged(more.read_only_later)),
     "deleted": ("the store is deleted in the middle", judged(more.deleted_store)),
     "damaged": ("a page of the store is overwritten", damaged),
-    "bit": ("one bit of a stored row is flipped", judged(more.flipped_bit)),
+    "bit": ("one bit of a stored row, its digest, its signature or width is flipped", judged(more.flipped_bit)),
+    "nan": ("a stored count is no number", judged(more.undefined_count)),
+    "paths": ("the store's path has `#`, `?`, `%`, a newline ...; it is of a newer version", judged(more.odd_path)),
     "edited": ("a file of an unfinished run is edited", judged(more.edited_file)),
-    "metric": ("the file of a metric changes, the store does not", judged(more.edited_metric)),
+    "changed": (f"{', '.join(more.CHANGED)} changes, but not its size", judged(more.changed_file)),
     "versions": ("a package has another version when a run goes on", judged(more.other_versions)),
     "clock": ("the clock goes backwards", judged(more.clock_backwards)),
     "environment": ("odd environment variables", judged(more.odd_environment)),
@@ -240,7 +246,14 @@ FAULTS: dict[str, tuple[str, Callable[[Bench, int], Try]]] = {
     "ray": ("a worker is killed, `--executor ray`", worker_killed("ray")),
 }
 NEEDS_SPACE = {"full", "full-store", "read-only", "read-only-later"}
-ROUND = {"writers": len(more.WRITERS), "environment": len(more.ENVIRONMENTS)}
+ROUND = {
+    "writers": len(more.WRITERS),
+    "environment": len(more.ENVIRONMENTS),
+    "bit": len(more.COLUMNS),
+    "paths": len(more.NAMES),
+    "changed": len(more.CHANGED),
+    "lock": len(more.HOLDERS),
+}
 """How many tries of a fault make one round, in which each of its kinds comes once."""
 
 
@@ -252,13 +265,14 @@ def attempt(fault: Callable[[Bench, int], Try], bench: Bench, number: int) -> Tr
         return Try(survived=False, lost=0, failed=(f"{type(error).__name__}: {error}",))
 
 
-def row(bench: Bench, name: str, tries: int) -> Row:
-    """Return the table's line of one fault."""
+def row(bench: Bench, name: str, tries: int, jobs: int = 1) -> Row:
+    """Return the table's line of one fault, with some tries at a time."""
     told, fault = FAULTS[name]
     done = []
-    for number in range(tries):
-        done.append(attempt(fault, bench, number))
-        print(f"{name} {number + 1}/{tries}: {done[-1]}", file=sys.stderr)
+    with ThreadPoolExecutor(jobs) as pool:
+        for number, result in enumerate(pool.map(partial(attempt, fault, bench), range(tries)), start=1):
+            done.append(result)
+            print(f"{name} {number}/{tries}: {result}", file=sys.stderr, flush=True)
     most = max(one.lost for one in done)
     unit = "rows scored anew" if name == "damaged" else "texts scored twice"
     return Row(told, tries, sum(one.survived for one in done), f"at most {most} {unit}" if most else "nothing")
@@ -295,6 +309,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Makes faults and says which of them were survived.")
     parser.add_argument("--kills", type=int, default=50, help="random moments at which the command is killed")
     parser.add_argument("--tries", type=int, default=5, help="of each other fault")
+    parser.add_argument("--jobs", type=int, default=1, help="tries at a time")
     parser.add_argument("--segments", type=int, default=40)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", nargs="+", choices=FAULTS, default=list(FAULTS))
@@ -304,8 +319,10 @@ def main() -> int:
     wanted = [name for name in given.only if possible or name not in NEEDS_SPACE]
     with tempfile.TemporaryDirectory() as folder:
         bench = prepared(Path(folder), given.segments, given.seed)
+        more.inputs(bench.folder)
         rows = [
-            row(bench, name, given.kills if name == "killed" else given.tries * ROUND.get(name, 1)) for name in wanted
+            row(bench, name, given.kills if name == "killed" else given.tries * ROUND.get(name, 1), given.jobs)
+            for name in wanted
         ]
     texts = f"{2 * given.segments} texts of two systems, explained by erasure under two metrics"
     tries = f"{given.kills} kills at random moments, {given.tries} round{'s' * (given.tries > 1)} of every other fault"

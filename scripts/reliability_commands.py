@@ -3,10 +3,12 @@
 Each function makes one fault once and returns what was not as it should be; nothing means that it was survived.
 """
 
+import contextlib
 import gzip
 import hashlib
 import json
 import os
+import platform
 import random
 import re
 import shutil
@@ -15,11 +17,15 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
+import numpy as np
 from reliability_bench import COMMAND, OPTIONS, PATIENCE, Bench, Place, Told, ended
+
+from whyscore.errors import StoreError
+from whyscore.scoring.store import Store, check, repair
 
 WHYSCORE = (sys.executable, "-m", "whyscore")
 ALONE = ("--store", "none", "-q")
@@ -177,22 +183,120 @@ def deleted_store(bench: Bench, number: int) -> list[str]:
     )
 
 
+COLUMNS = ("row", "digest", "signature", "width", "number")
+"""What a bit is flipped in: the columns of rows, and those of the list of signatures."""
+
+
 def flipped_bit(bench: Bench, number: int) -> list[str]:
-    """Flip one bit of a stored row: the row is told of and scored anew, and no number changes."""
+    """Flip one bit of the store: what it stands for is not used, `store check` tells, and no number changes."""
     place = bench.place("flipped", number)
     place.complete()
-    draw = bench.draw("flipped", number)
-    with sqlite3.connect(place.store) as store:
-        tables = store.execute("SELECT name FROM sqlite_master WHERE name LIKE 'scores_%' ORDER BY name").fetchall()
-        (table,) = draw.choice(tables)
-        key, row = draw.choice(store.execute(f"SELECT digest, row FROM {table}").fetchall())  # noqa: S608
-        changed = bytearray(row)
-        changed[draw.randrange(len(row))] ^= 1 << draw.randrange(8)
-        store.execute(f"UPDATE {table} SET row = ? WHERE digest = ?", (bytes(changed), key))  # noqa: S608
+    column, draw = COLUMNS[number % len(COLUMNS)], bench.draw("flipped", number)
+    with contextlib.closing(sqlite3.connect(place.store)) as store:
+        if column in {"row", "digest"}:
+            tables = store.execute("SELECT name FROM sqlite_master WHERE name LIKE 'scores_%' ORDER BY name").fetchall()
+            (table,) = draw.choice(tables)
+            keys = [key for (key,) in store.execute(f"SELECT digest FROM {table}")]  # noqa: S608 - our own table
+            where, key = f"{table} WHERE digest = ?", draw.choice(keys)
+        else:
+            (key,) = store.execute("SELECT number FROM signatures WHERE signature LIKE '%slow%'").fetchone()
+            where = "signatures WHERE number = ?"
+        name, _, condition = where.partition(" ")
+        value = store.execute(f"SELECT {column} FROM {where}", (key,)).fetchone()[0]  # noqa: S608 - as above
+        store.execute(f"UPDATE {name} SET {column} = ? {condition}", (_flip(value, draw), key))  # noqa: S608 - as above
+        store.commit()
+    shutil.rmtree(place.run)
+    noticed = bool(check(Store(place.store)))
+    told = place.complete()
+    wrong = [f"{told}"] * bool(told.code) + [f"store check saw nothing of a {column}"] * (not noticed)
+    if column in {"row", "width"}:
+        wrong += ["nothing was said of it"] * ("not used" not in told.said)
+    if column == "row":
+        return wrong + ["the files differ"] * (not bench.good(place))
+    return wrong + ["the files differ"] * (place.outputs() != bench.expected)
+
+
+def _flip(value: bytes | str | int, draw: random.Random) -> bytes | str | int:
+    """Return a value with one of its bits turned: one that leaves text a text, and a number above zero."""
+    if isinstance(value, int):
+        return value ^ 2
+    changed = bytearray(value if isinstance(value, bytes) else value.encode())
+    changed[draw.randrange(len(changed))] ^= 1 << draw.randrange(8 if isinstance(value, bytes) else 1)
+    return bytes(changed) if isinstance(value, bytes) else changed.decode()
+
+
+def undefined_count(bench: Bench, number: int) -> list[str]:
+    """Put a row with NaN and a right checksum into the store: it goes into no total."""
+    place = bench.place("undefined", number)
+    place.complete()
+    store = Store(place.store)
+    signature = next(held.signature for held in store.held() if held.signature.startswith("chrf"))
+    with contextlib.closing(sqlite3.connect(place.store)) as connection:
+        query = "SELECT number, width FROM signatures WHERE signature = ?"
+        table, width = connection.execute(query, (signature,)).fetchone()
+        keys = [key for (key,) in connection.execute(f"SELECT digest FROM scores_{table}")]  # noqa: S608 - a number
+    rows = np.ones((1, width))
+    rows[0, bench.draw("undefined", number).randrange(width)] = np.nan
+    store.put(signature, [bench.draw("undefined", number).choice(keys)], rows)
     store.close()
     shutil.rmtree(place.run)
     told = place.complete()
     wrong = [f"{told}"] * bool(told.code) + ["nothing was said of it"] * ("damaged" not in told.said)
+    return wrong + ["the files differ"] * (not bench.good(place))
+
+
+NAMES = ("a#b", "a?b", "a%20b", "ü\n\udcff", ":memory:", "file:x?mode=ro")
+
+
+def odd_path(bench: Bench, number: int) -> list[str]:
+    """Keep the store under a name that means something elsewhere; a check and a repair leave it as it is."""
+    place = bench.place("path", number)
+    store = place.path / NAMES[number % len(NAMES)]
+    command = ("score", "data.jsonl", "-m", "chrf", "--draws", "0", "-q", "-o", "out.json", f"--store={store.name}")
+    told = complete(place.path, *command)
+    content = store.read_bytes()
+    faults, repaired = check(Store(store)), repair(Store(store))
+    wrong = [f"{told}"] * bool(told.code) + [f"a sound store: {faults}"] * bool(faults)
+    wrong += ["a sound store was repaired"] * (repaired.damaged is not None or store.read_bytes() != content)
+    newer = bytearray(content)
+    newer[60:64] = (99).to_bytes(4, "big")  # where sqlite keeps user_version
+    store.write_bytes(newer)
+    refused = complete(place.path, *command)
+    try:
+        repair(Store(store))
+        wrong.append("a newer store was repaired")
+    except StoreError:
+        pass
+    wrong += [f"a newer store: {refused}"] * (refused.code != 1 or "newer whyscore" not in refused.said)
+    return wrong + ["a newer store was changed"] * (store.read_bytes() != newer)
+
+
+HOLDERS = (
+    "process 999999999 on {machine}, since 2020-01-01T00:00:00Z",
+    "process {this} on {machine}, since 2020-01-01T00:00:00Z",
+    "process 7 on another-machine, since 2020-01-01T00:00:00Z",
+    "",
+    "\0 no lock at all",
+)
+
+
+def stale_lock(bench: Bench, number: int) -> list[str]:
+    """Leave the lock of a process that has ended, whose number another one has now, or one that says nothing."""
+    place = bench.place("stale", number)
+    place.run.mkdir()
+    text = HOLDERS[number % len(HOLDERS)].format(machine=platform.node(), this=os.getpid())
+    (place.run / ".lock").write_text(text, "utf-8")
+    told = place.complete()
+    wrong = [f"{told}"] * bool(told.code) + ["the files differ"] * (not bench.good(place))
+    return wrong + ["the lock stayed"] * (place.run / ".lock").exists()
+
+
+def many_writers(bench: Bench, number: int) -> list[str]:
+    """Start an evaluation several times at once in one run folder: one is done, the others are refused."""
+    place = bench.place("race", number)
+    told = [ended(process) for process in [place.begin(PAUSE="0.02") for _ in range(4)]]
+    refused = [one for one in told if one.code == 1 and "is in use by process" in one.said]
+    wrong = [f"{[one.code for one in told]}"] * (len(refused) != len(told) - 1)
     return wrong + ["the files differ"] * (not bench.good(place))
 
 
@@ -214,18 +318,57 @@ def edited_file(bench: Bench, number: int) -> list[str]:
     return [f"{told}"] * bool(told.code) + [f"the files differ after a change of {file.name}"] * (not bench.good(place))
 
 
-def edited_metric(bench: Bench, number: int) -> list[str]:
-    """Change the file of a metric between two runs with one store: no old score comes back."""
-    place = bench.place("metric", number)
-    scores = []
-    for divisor in ("9", "7"):
-        (place.path / "slow.py").write_text((place.path / "slow.py").read_text("utf-8").replace("/ 9", f"/ {divisor}"))
-        command = ("score", "data.jsonl", "-m", "slow.py:score", "--draws", "50", "-q", "-o", f"{divisor}.json")
-        told = complete(place.path, *command, WHYSCORE_STORE=str(place.store), ASKED=str(place.asked))
+SCORE = ("score", "data.jsonl", "--draws", "50", "-q", "-m")
+CHANGED: dict[str, tuple[str, str, Sequence[str], tuple[str, ...]]] = {
+    "a metric": ("m.py", "def score(h, r):\n    return [{} for _ in h]\n", "19", (*SCORE, "m.py:score")),
+    "a module that a metric imports": ("part.py", "VALUE = {}\n", "19", (*SCORE, "outer.py:score")),
+    "a file of scores": ("table.jsonl", "", "19", (*SCORE, "lookup('table.jsonl')")),
+    "the word list of a tagger": (
+        "words.txt",
+        "{}\n",
+        "word",
+        ("decompose", "data.jsonl", "-m", "chrf", "--tagger", "lexicon('A=list:words.txt')", "--draws", "50", "-q"),
+    ),
+}
+OUTER = "import sys\nsys.path.insert(0, '.')\nimport part\n\ndef score(h, r):\n    return [part.VALUE for _ in h]\n"
+
+
+def changed_file(bench: Bench, number: int) -> list[str]:
+    """Change what a spec names between two runs with one store, not its size and not its time: new numbers come."""
+    kind = list(CHANGED)[number % len(CHANGED)]
+    name, text, values, command = CHANGED[kind]
+    path = bench.place("changed", number).path
+    (path / "outer.py").write_text(OUTER, "utf-8")
+    entries = [json.loads(line) for line in (path / "data.jsonl").read_text("utf-8").splitlines()]
+    if values == "word":  # two words of one length
+        words = sorted(
+            {word for entry in entries for word in entry["reference"].split()}, key=lambda word: (len(word), word)
+        )
+        values = words[:2]
+    contents = [text.format(value) for value in values]
+    if not text:
+        keys = ("hypothesis", "reference")
+        tables = [[{key: entry[key] for key in keys} | {"score": int(value)} for entry in entries] for value in values]
+        contents = ["".join(f"{json.dumps(line)}\n" for line in table) for table in tables]
+    found = []
+    for content in contents:
+        (path / name).write_text(content, "utf-8")
+        os.utime(path / name, (1_700_000_000, 1_700_000_000))
+        told = complete(path, *command, "-o", "out.json", WHYSCORE_STORE=str(path / "store.sqlite"))
         if told.code:
-            return [f"{told}"]
-        scores.append(json.loads((place.path / f"{divisor}.json").read_text("utf-8")))
-    return ["the scores of the old file came back"] * (json.dumps(scores[0]) == json.dumps(scores[1]))
+            return [f"{kind}: {told}"]
+        found.append(_MOMENT.sub("-", (path / "out.json").read_text("utf-8")))
+    scores = [json.loads(one) for one in found]
+    return [f"{kind}: the numbers of the old file came back"] * (_only_numbers(scores[0]) == _only_numbers(scores[1]))
+
+
+def _only_numbers(value: object) -> list[float]:
+    """Return the numbers in a value, in their order."""
+    if isinstance(value, dict):
+        return [number for part in value.values() for number in _only_numbers(part)]
+    if isinstance(value, list):
+        return [number for part in value for number in _only_numbers(part)]
+    return [float(value)] if isinstance(value, int | float) else []
 
 
 def _numbers(path: Path, file: str, **settings: str) -> list[str]:
@@ -308,8 +451,8 @@ ENVIRONMENTS: tuple[dict[str, str], ...] = (
     {"LC_ALL": "C", "LANG": "C", "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"},
     {"COLUMNS": "1", "LINES": "1", "TERM": "dumb", "FORCE_COLOR": "1"},
     {"PYTHONHASHSEED": "12345", "TZ": "Pacific/Kiritimati", "PYTHONOPTIMIZE": "1"},
-    {"HOME": "/nonexistent", "XDG_CACHE_HOME": "/nonexistent"},
-    {"OMP_NUM_THREADS": "nonsense", "PYTHONWARNINGS": "always"},
+    {"HOME": "/nonexistent", "XDG_CACHE_HOME": "/nonexistent", "TMPDIR": "/nonexistent"},
+    {"OMP_NUM_THREADS": "nonsense", "PYTHONWARNINGS": "always", "COLUMNS": "0", "NO_COLOR": "1"},
 )
 
 
