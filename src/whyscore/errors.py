@@ -9,6 +9,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import ClassVar
 
+_LONGEST = 4_000
+"""Characters of a message; of a longer one the middle is left out."""
+
 
 class WhyscoreError(Exception):
     """Base of all errors raised on purpose."""
@@ -16,12 +19,15 @@ class WhyscoreError(Exception):
     exit_code: ClassVar[int] = 1
 
     def __str__(self) -> str:
-        r"""Return the message on one line: what it quotes may hold line breaks, or commands for a terminal.
+        r"""Return the message on one line: what it quotes may hold line breaks, commands for a terminal, or megabytes.
 
         >>> str(WhyscoreError("no system named two\nlines"))
         'no system named two\\nlines'
         """
-        return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in super().__str__())
+        text = super().__str__()
+        if len(text) > _LONGEST:
+            text = f"{text[: _LONGEST // 2]} ... {text[-_LONGEST // 2 :]}"
+        return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 class UserError(WhyscoreError):

@@ -4,6 +4,7 @@ import gc
 import json
 import re
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,9 @@ from whyscore.data.formats.mqm import read_mqm
 from whyscore.data.reading import read, read_foreign
 from whyscore.data.records import read_explanations
 from whyscore.errors import DataError, SpecError
-from whyscore.models.checkpoints import parts_of
+from whyscore.metrics.learned.comet.checkpoint import settings_of
+from whyscore.models.checkpoints import front_matter, parts_of
+from whyscore.models.encoders.stacks import languages_of
 from whyscore.models.word_vectors import TextVectors
 from whyscore.registry import build, parse
 from whyscore.taggers.aligned import Lines
@@ -180,3 +183,38 @@ def test_a_calibration_holds_texts_of_one_line(tmp_path: Path) -> None:
     content = json.loads(parsers()["calibration.json"].files["c.json"]) | {"metric_signature": "a\nb"}
     with pytest.raises(DataError, match=re.escape(r"'metric_signature' is 'a\nb', expected one line")):
         Calibration.load(written(tmp_path, "c.json", content))
+
+
+@pytest.mark.parametrize("segments", ["[[mt], src]", "[mt, {src: 1}]", "[mt, mt]", "[mt]", "[src, ref]", "[]"])
+def test_segments_of_comet_that_are_none_are_refused(tmp_path: Path, segments: str) -> None:
+    written(tmp_path, "hparams.yaml", "class_identifier: unified_metric", "pretrained_model: xlm-roberta-large",
+            f"input_segments: {segments}")  # fmt: skip
+    with pytest.raises(DataError, match=r"input_segments is .*, expected mt with src, ref or both"):
+        settings_of(str(tmp_path))
+
+
+LEVELS = [f"a{k}: &a{k} [{', '.join([f'*a{k - 1}'] * 10)}]" for k in range(1, 6)]
+MERGES = [f"a{k}: &a{k} {{<<: [{', '.join([f'*a{k - 1}'] * 10)}]}}" for k in range(1, 6)]
+
+
+@pytest.mark.parametrize("lines", [["a0: &a0 [x]", *LEVELS], ["a0: &a0 {k: 1}", *MERGES]], ids=["lists", "merges"])
+def test_aliases_that_multiply_are_refused(tmp_path: Path, lines: list[str]) -> None:
+    written(tmp_path, "hparams.yaml", *lines, "hidden_sizes: *a5")
+    with pytest.raises(DataError, match=r"hparams.yaml: is not YAML of plain values: more than 10 aliases"):
+        settings_of(str(tmp_path))
+    written(tmp_path, "README.md", "---", *lines, "language: [de]", "---")
+    assert languages_of(tmp_path) is None
+
+
+def test_a_card_of_blank_lines_is_read_at_once(tmp_path: Path) -> None:
+    path = written(tmp_path, "README.md", "---", *[""] * 30_000)
+    start = time.process_time()
+    assert front_matter(path) is None
+    assert time.process_time() - start < 2.0
+
+
+def test_a_message_that_quotes_megabytes_keeps_its_start_and_its_end() -> None:
+    message = str(DataError(f"is {'x' * 10_000_000}\x1b, expected a number", file="a.json"))
+    assert message.startswith("a.json: is xxx")
+    assert message.endswith(r"xxx\x1b, expected a number")
+    assert len(message) < 5_000

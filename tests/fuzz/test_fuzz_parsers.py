@@ -21,7 +21,12 @@ from support.run_folders import run_folders
 SOURCES = Path(__file__).resolve().parents[2] / "src" / "whyscore"
 SMALL = parsers()
 SLOW = ("run", "runs", "run again", "shards", "store", "experiment")
-JSON = [name for name, fixture in SMALL.items() if any(file.endswith((".json", ".jsonl")) for file in fixture.names)]
+JSON = {
+    name: files
+    for name, fixture in SMALL.items()
+    if (files := [file for file in fixture.names if fixture.files[file].startswith((b"{", b"["))])
+}
+"""Files of JSON by fixture; YAML reads JSON, too."""
 CHECKS = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large]
 TIMES = int(os.environ.get("FUZZ", "1"))
 """FUZZ=10 looks at ten times as many examples, others each time."""
@@ -66,8 +71,7 @@ def test_json_with_other_values_is_read_or_refused_on_one_line(
     name: str, edits: list[tuple[int, int]], which: int, tmp_path: Path
 ) -> None:
     fixture = SMALL[name]
-    files = [file for file in fixture.names if file.endswith((".json", ".jsonl"))]
-    file = files[which % len(files)]
+    file = JSON[name][which % len(JSON[name])]
     parse_with(fixture, tmp_path, file, swapped(fixture.files[file], edits))
 
 

@@ -136,6 +136,11 @@ _HPARAMS = (
     b"sent_layer: mix\nword_layer: 2\nword_level_training: true\nactivations: Tanh\nlayer_norm: false\npool: avg\n"
     b"final_activation: null\nlayer_transformation: sparsemax\ninput_segments:\n- mt\n- src\n"
 )
+_OPTIONS = {
+    "class_identifier": "unified_metric", "pretrained_model": "xlm-roberta-large", "hidden_sizes": [8, 4],
+    "layer": "mix", "layer_transformation": "softmax", "sent_layer": 1, "word_layer": 2, "word_level_training": True,
+    "activations": "Tanh", "final_activation": None, "input_segments": ["mt", "src"], "error_labels": ["minor"],
+}  # fmt: skip
 _CARD = b"---\nlanguage:\n- de\n- no\nlicense: other\nlicense_name: mine\n---\n# A card\n"
 _RATED = b"system,seg_id,rater,severity,category,human,chrf\na,0,r,Major,Accuracy,1,2\nb,0,r,Minor,Fluency,0.5,1\n"
 _RECORDS = _json(
@@ -310,6 +315,8 @@ def parsers() -> Mapping[str, ParserFixture]:
         "a.conllu": _at("a.conllu", _tagged(Conllu), _CONLLU),
         "tags.txt": _at("tags.txt", _tagged(Pretagged), b"DT JJ NN\n"),
         "hparams.yaml": _at("hparams.yaml", lambda path: comet_settings.settings_of(str(Path(path).parent)), _HPARAMS),
+        "hparams as JSON": _at("hparams.yaml", lambda path: comet_settings.settings_of(str(Path(path).parent)),
+                               json.dumps(_OPTIONS).encode()),
         "transquest": ParserFixture(
             {"model_args.json": json.dumps(quest).encode(), "config.json": b'{"id2label": {"0": "OK", "1": "BAD"}}',
              "1_Pooling/config.json": b'{"pooling_mode_mean_tokens": true}', "model.safetensors": _tensors()},

@@ -67,7 +67,9 @@ _KNOWN: dict[str, tuple[str, str]] = {
     "bart-large-cnn": ("facebook", "mit"),
 }
 
-_FRONT = re.compile(r"\A---\s*\n(.*?)\n---\s*(?:\n|\Z)", re.DOTALL)
+_FRONT = re.compile(r"\A---[ \t]*\n(.*?)\n---[ \t]*(?:\n|\Z)", re.DOTALL)
+_ALIASES = 10
+"""Aliases that a YAML document may hold: each of them may double what it stands for."""
 _NON_COMMERCIAL = re.compile(r"(?:^|[-_ ])nc(?:[-_ ]|$)|non-?commercial", re.IGNORECASE)
 
 
@@ -326,6 +328,17 @@ def read_json(path: Path) -> dict[str, object]:
     if not isinstance(content, dict):
         raise DataError(f"expected a JSON object, found {type(content).__name__}", file=str(path))
     return content
+
+
+def read_yaml(text: str, who: str) -> object:
+    """Return the plain values of a YAML document; a document of anything else raises a ValueError."""
+    yaml = package("yaml", who)
+    try:
+        if sum(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, yaml.SafeLoader)) > _ALIASES:
+            raise ValueError(f"more than {_ALIASES} aliases")
+        return yaml.safe_load(text)
+    except (yaml.YAMLError, RecursionError) as error:
+        raise ValueError(str(error).splitlines()[0]) from error
 
 
 def refuse(where: Path, missing: Sequence[str], unexpected: Sequence[str], sizes: Mapping[str, str]) -> None:

@@ -44,6 +44,7 @@ from whyscore.models.checkpoints import (
     parts_of,
     quiet,
     read_json,
+    read_yaml,
     ready,
     refuse,
     revision,
@@ -370,10 +371,9 @@ def languages_of(folder: Path) -> frozenset[str] | None:
     front = front_matter(card) if card.is_file() else None
     if front is None:
         return None
-    yaml = importlib.import_module("yaml")
     try:
-        content = yaml.safe_load(front)
-    except (yaml.YAMLError, RecursionError, ValueError):
+        content = read_yaml(front, "the card of a model")
+    except ValueError:
         return None
     stated = content.get("language") if isinstance(content, dict) else None
     # YAML reads the code of Norwegian, `no`, as False.

@@ -9,11 +9,20 @@
 """
 
 from collections.abc import Mapping
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import Literal, NamedTuple, cast, get_args
 
 from whyscore.errors import DataError, SpecError
-from whyscore.models.checkpoints import ModelLocation, find, hyper_parameters, need, package, weights_of
+from whyscore.models.checkpoints import (
+    ModelLocation,
+    find,
+    hyper_parameters,
+    need,
+    read_yaml,
+    weights_of,
+)
 from whyscore.models.heads import LayerMix, activation
 from whyscore.text.files import State, read_once, state_of, text_of
 from whyscore.types import Inputs
@@ -128,13 +137,11 @@ def _settings(path: Path, weights: Path | None, _: State | None) -> Settings:
 
 
 def _read_options(path: Path) -> Mapping[str, object]:
-    yaml = package("yaml", "comet")
+    text = text_of(path)
     try:
-        written = yaml.safe_load(text_of(path))
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        if isinstance(error, DataError):
-            raise
-        raise DataError(f"is not YAML of plain values: {str(error).splitlines()[0]}", file=str(path)) from error
+        written = read_yaml(text, "comet")
+    except ValueError as error:
+        raise DataError(f"is not YAML of plain values: {error}", file=str(path)) from error
     if not isinstance(written, dict):
         raise DataError(f"expected options by name, found {type(written).__name__}", file=str(path))
     return written
@@ -199,11 +206,8 @@ def _inputs(kind: Kind, options: Mapping[str, object], path: Path) -> Inputs:
         return Inputs.HYPOTHESIS | Inputs.SOURCE
     if kind != "unified_metric":
         return Inputs.HYPOTHESIS | Inputs.SOURCE | Inputs.REFERENCES
-    named = cast("list[str]", _get_option(options, "input_segments", list, path))
-    unknown = [name for name in named if name not in _SEGMENTS]
-    if unknown or "mt" not in named or len(named) == 1:
+    named = cast("list[object]", _get_option(options, "input_segments", list, path))
+    segments = [segment for name, segment in _SEGMENTS.items() if name in named]
+    if len(segments) != len(named) or len(segments) == 1 or Inputs.HYPOTHESIS not in segments:
         raise DataError(f"input_segments is {named!r}, expected mt with src, ref or both", file=str(path))
-    inputs = Inputs.HYPOTHESIS
-    for name in named:
-        inputs |= _SEGMENTS[name]
-    return inputs
+    return reduce(or_, segments)
