@@ -1,7 +1,7 @@
 """A small sound document of every format of data sets and error spans, and all readers that could be asked for one."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -75,24 +75,30 @@ DOCUMENTS: dict[str, bytes] = {
 }
 
 
-def read_everything(path: Path) -> int:
-    """Return how many readers took a file; the others must refuse it with an error of whyscore's own.
+READERS: tuple[Callable[[Path], object], ...] = (
+    lambda path: findings(read(path)),
+    lambda path: read_foreign(path, texts=TEXTS),
+    dialect_of,
+    read_explanations,
+    lambda path: list(read_records(path).numbered()),
+    lambda path: findings(read_texts([path], references=[path], source=path)),
+    *(lambda path, name=name: read_foreign(path, name, texts=TEXTS, offsets="utf16") for name in DIALECTS),  # type: ignore[misc]
+)
+"""Every reader of data sets, explanations and error spans."""
+
+
+def is_read(path: Path, reader: Callable[[Path], object]) -> bool:
+    """Return whether a reader takes a file; if not, it must refuse it with an error of whyscore's own.
 
     The collector is paused: at the bottom of JSON nested thousands deep, callbacks such as that of hypothesis have no
     room on the stack.
     """
-    readers: Sequence[Callable[[], object]] = (
-        lambda: findings(read(path)),
-        lambda: read_foreign(path, texts=TEXTS),
-        lambda: dialect_of(path),
-        lambda: read_explanations(path),
-        lambda: list(read_records(path).numbered()),
-        lambda: findings(read_texts([path], references=[path], source=path)),
-        *(lambda name=name: read_foreign(path, name, texts=TEXTS, offsets="utf16") for name in DIALECTS),
-    )
-    taken = 0
-    for reader in readers:
-        with suppress(WhyscoreError), gc_paused():
-            reader()
-            taken += 1
-    return taken
+    with suppress(WhyscoreError), gc_paused():
+        reader(path)
+        return True
+    return False
+
+
+def read_everything(path: Path) -> int:
+    """Return how many readers take a file."""
+    return sum(is_read(path, reader) for reader in READERS)

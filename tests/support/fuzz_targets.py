@@ -4,8 +4,8 @@
 |---|---|
 | `spec` | a spec, read and built |
 | `spans` | a text, and a JSON list of spans in it, for every converter; cuts of the text, for the aligner |
-| `readers` | a document by its number, and how it is corrupted or what stands in its place, for every reader of data |
-| `parsers` | likewise for every other file of a user |
+| `readers` | a document and a reader of data by their numbers, and how it is corrupted or what stands in its place |
+| `parsers` | likewise for every other file of a user, with its parser |
 
 A target returns nothing; whatever is not an error of whyscore's own is raised. Any fuzzer can drive them: atheris by
 which lines were reached, or `mutated` by chance alone. The parser fixtures need most of whyscore, so that their target
@@ -15,18 +15,19 @@ alone imports them.
 import json
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from itertools import count
+from os import utime
 from pathlib import Path
-from shutil import rmtree
 from tempfile import mkdtemp
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from support.corruption import PIECES, corrupted, edits_of
-from support.documents import DOCUMENTS, read_everything
+from support.documents import DOCUMENTS, READERS, is_read
 from whyscore.data.formats import dialects
 from whyscore.data.formats.spans import BadSpan, spans_of
 from whyscore.errors import UserError, WhyscoreError
@@ -35,14 +36,19 @@ from whyscore.text.alignment import Pieces, align, pool_words
 from whyscore.text.splitters import white_space
 from whyscore.types import ErrorSpan, Segment
 
+if TYPE_CHECKING:
+    from support.parsers import ParserFixture
+
 _KINDS = ("metric", "explainer", "masker", "splitter", "tagger", "executor")
 _RAW = 128
 _fresh = count()
 
 
-@lru_cache(maxsize=1)
-def _folder() -> Path:
-    return Path(mkdtemp(prefix="whyscore-fuzz-"))
+@lru_cache(maxsize=256)
+def _folder(name: str) -> Path:
+    """Return a folder, in memory where there is such a place: a file on disk takes longer than its parser."""
+    memory = Path("/dev/shm")
+    return Path(mkdtemp(prefix=f"whyscore-{name}-", dir=memory if memory.is_dir() else None))
 
 
 def spec(data: bytes) -> None:
@@ -81,29 +87,37 @@ def spans(data: bytes) -> None:
 
 def _content(data: bytes, sound: bytes) -> bytes:
     """Return the document that bytes ask for: their own, or a valid one that they corrupt."""
-    return data[1:] if data[:1] >= bytes([_RAW]) else corrupted(sound, edits_of(data[1:]))
+    return data[1:] if data[:1] >= bytes([_RAW]) else corrupted(sound, edits_of(data[1:33]))
 
 
 def readers(data: bytes) -> None:
-    """Give a file to every reader of data; the first byte says which document it pretends to be."""
-    name = sorted(DOCUMENTS)[(data[0] if data else 0) % len(DOCUMENTS)]
-    path = _folder() / name
-    path.write_bytes(_content(data[1:], DOCUMENTS[name]))
-    read_everything(path)
+    """Give a file to a reader of data; the first byte says what it pretends to be, the second which reader."""
+    document, reader = (*data[:2], 0, 0)[:2]
+    name = sorted(DOCUMENTS)[document % len(DOCUMENTS)]
+    path = _folder("readers") / name
+    path.write_bytes(_content(data[2:], DOCUMENTS[name]))
+    is_read(path, READERS[reader % len(READERS)])
 
 
 def parser_files(data: bytes) -> None:
     """Parse a fixture; the first byte says which, the second which of its files is corrupted."""
-    from support.parsers import parsers, refusal
+    from support.parsers import refusal
 
-    known = parsers()
-    fixture = known[sorted(known)[(data[0] if data else 0) % len(known)]]
-    name = fixture.names[(data[1] if len(data) > 1 else 0) % len(fixture.names)]
-    # A new folder each time: what was read is remembered by path and time.
-    folder = _folder() / str(next(_fresh))
-    folder.mkdir()
-    refusal(fixture, fixture.write(folder, {name: _content(data[2:], fixture.files[name])}))
-    rmtree(folder)
+    number, which = (*data[:2], 0, 0)[:2]
+    name, fixture = _fixtures()[number % len(_fixtures())]
+    file = fixture.names[which % len(fixture.names)]
+    folder = fixture.write(_folder(name), {file: _content(data[2:], fixture.files[file])})
+    # What was read is remembered by path and time, and the clock is coarse.
+    moment = next(_fresh)
+    utime(folder / file, ns=(moment, moment))
+    refusal(fixture, folder)
+
+
+@lru_cache(maxsize=1)
+def _fixtures() -> "Sequence[tuple[str, ParserFixture]]":
+    from support.parsers import parsers
+
+    return sorted(parsers().items())
 
 
 TARGETS: Mapping[str, Callable[[bytes], None]] = {
@@ -117,13 +131,11 @@ TARGETS: Mapping[str, Callable[[bytes], None]] = {
 def seeds(target: str) -> Iterator[bytes]:
     """Yield sound inputs to begin with."""
     if target == "readers":
-        yield from (bytes([k, _RAW]) + DOCUMENTS[name] for k, name in enumerate(sorted(DOCUMENTS)))
+        for k, name in enumerate(sorted(DOCUMENTS)):
+            yield from (bytes([k, reader, _RAW]) + DOCUMENTS[name] for reader in range(len(READERS)))
     elif target == "parsers":
-        from support.parsers import parsers
-
-        known = parsers()
-        for k, name in enumerate(sorted(known)):
-            yield from (bytes([k, j, _RAW]) + known[name].files[file] for j, file in enumerate(known[name].names))
+        for k, (_, fixture) in enumerate(_fixtures()):
+            yield from (bytes([k, j, _RAW]) + fixture.files[file] for j, file in enumerate(fixture.names))
     elif target == "spans":
         item = {"start": 2, "end": 5, "start_i": 2, "end_i": 4, "severity": "major", "category": "x", "text": "bad"}
         yield b"a bad cat sat on the mat" + json.dumps([item]).encode()
@@ -146,5 +158,5 @@ def mutated(target: str, number: int, seed: int = 0) -> Iterator[bytes]:
             )
         # Half of them ask for edits of a sound document instead of being one.
         if rng.random() < 0.5 and len(data) > 2:
-            data[1 if target == "readers" else 2] = rng.randrange(_RAW)
+            data[2] = rng.randrange(_RAW)
         yield bytes(data)

@@ -333,10 +333,18 @@ def read_json(path: Path) -> dict[str, object]:
 def read_yaml(text: str, who: str) -> object:
     """Return the plain values of a YAML document; a document of anything else raises a ValueError."""
     yaml = package("yaml", who)
+
+    class Loader(yaml.SafeLoader):  # type: ignore[misc, name-defined]
+        aliases = 0
+
+        def compose_node(self, parent: object, index: object) -> object:
+            self.aliases += self.check_event(yaml.AliasEvent)
+            if self.aliases > _ALIASES:
+                raise ValueError(f"more than {_ALIASES} aliases")
+            return super().compose_node(parent, index)
+
     try:
-        if sum(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, yaml.SafeLoader)) > _ALIASES:
-            raise ValueError(f"more than {_ALIASES} aliases")
-        return yaml.safe_load(text)
+        return yaml.load(text, Loader)
     except (yaml.YAMLError, RecursionError) as error:
         raise ValueError(str(error).splitlines()[0]) from error
 
