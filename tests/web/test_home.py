@@ -64,6 +64,16 @@ def test_runs_are_compared_and_every_page_leads_back(client: TestClient) -> None
     assert str(Path.home().root + "tmp") not in broken.text
 
 
+def test_reports_are_made_within_the_limits_of_a_request(tmp_path: Path) -> None:
+    data = Dataset("pets", (Entry("0", "mt", Segment("a cat", None, ("a dog",))),))
+    evaluate(data, ["chrf"], output=tmp_path / "run", draws=20)
+    server = create(ServeSettings(seconds=0.1), {"run": tmp_path / "run"})
+    with TestClient(server, base_url="http://localhost") as client:
+        page = client.get("/runs/run")
+        assert (page.status_code, "this takes more than 0.1 seconds" in page.text) == (422, True)
+        assert client.get("/static/page.css").status_code == 200
+
+
 def test_an_upload_becomes_a_run_with_the_scores_of_the_command(client: TestClient, tmp_path: Path) -> None:
     asked = {"name": "my data.tsv", "metric": ["chrf"], "pair": "de-en"}
     answer = client.post("/api/uploads", params=asked, content=TABLE.encode(), headers=UPLOAD)

@@ -19,6 +19,8 @@ import uvicorn
 from fastapi.testclient import TestClient
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
+from pydantic import ValidationError
+from starlette.types import Message, Receive, Send
 
 import whyscore as ws
 from support.answers import end, fail, process, sleep, take
@@ -33,6 +35,7 @@ from whyscore.web.live import PROBES, SEGMENTS, TEXT, ScoreQuestion, is_large
 from whyscore.web.workers import Busy, Gone, Queue
 
 PAIR = {"hypothesis": "a cat", "references": ["a dog"]}
+MANY: dict[str, object] = {f"x{k}": [] for k in range(2000)}
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +110,8 @@ def test_what_can_be_asked_is_listed_with_its_options(client: TestClient) -> Non
         ({"segments": []}, "segments: "),
         ({"segments": [PAIR] * (SEGMENTS + 1)}, "segments: "),
         ({"segments": [{"hypothesis": "a" * (TEXT + 1)}]}, "hypothesis: "),
-        ({"segments": [PAIR], "more": 1}, "more: "),
+        ({"segments": [PAIR], "more": 1}, "no field is named 'more': segments, metric"),
+        ({"segments": [PAIR | {"more": 1}]}, "segments.0: no field is named 'more': hypothesis, source, references"),
     ],
 )
 def test_what_is_not_allowed_is_refused_with_the_reason(client: TestClient, question: object, told: str) -> None:
@@ -128,6 +132,15 @@ def test_options_that_take_too_much_are_refused_before_any_work(client: TestClie
     answer = client.post("/api/score", json={"segments": [PAIR], "metric": {"name": "chrf", "options": options}})
     assert answer.status_code == 422
     assert "too large here: give a number from -100 to 100" in answer.text or "beta" in answer.text
+
+
+@pytest.mark.parametrize(
+    "part", [{"segments": [PAIR | MANY]}, {"segments": [PAIR], "metric": {"name": "chrf", "options": MANY}}]
+)
+def test_a_question_of_many_mistakes_costs_no_more_than_its_first(part: dict[str, object]) -> None:
+    with pytest.raises(ValidationError) as refused:
+        ScoreQuestion.model_validate(part)
+    assert refused.value.error_count() == 1
 
 
 def test_large_questions_and_strange_hosts_are_turned_away(client: TestClient) -> None:
@@ -333,6 +346,42 @@ def test_more_connections_than_allowed_are_closed_at_once(port: int) -> None:
             stack.enter_context(socket.create_connection(("127.0.0.1", port)))
         time.sleep(0.1)
         assert closed_after(stack.enter_context(socket.create_connection(("127.0.0.1", port)))) < 0.3
+
+
+def test_bodies_are_counted_until_their_requests_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "BODIES", 100_000)
+    monkeypatch.setattr(connections, "SMALL", 1000)
+    answered = asyncio.Event()
+    statuses: list[object] = []
+
+    async def app(_: object, receive: Receive, send: Send) -> None:
+        await receive()
+        await answered.wait()
+        await send({"type": "http.response.start", "status": 200})
+
+    limited = connections.LimitedBodies(app)
+
+    async def ask(size: int) -> None:
+        async def receive() -> Message:
+            return {"type": "http.request", "body": b"x" * size, "more_body": False}
+
+        async def send(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                statuses.append(message["status"])
+
+        await limited({"type": "http", "headers": []}, receive, send)
+
+    async def scenario() -> None:
+        first = [asyncio.create_task(ask(60_000)) for _ in range(2)]
+        await asyncio.sleep(0.05)
+        assert statuses == [503]
+        small = asyncio.create_task(ask(1000))
+        answered.set()
+        await asyncio.gather(*first, small)
+        await ask(60_000)
+        assert statuses == [503, 200, 200, 200]
+
+    in_a_loop_of_its_own(scenario)
 
 
 def test_other_machines_need_a_token(capsys: pytest.CaptureFixture[str]) -> None:

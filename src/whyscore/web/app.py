@@ -8,8 +8,9 @@
    name. Pages carry a content policy: scripts of this server, no others.
 """
 
+import asyncio
 import shlex
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import cache, lru_cache
 from importlib import resources
@@ -19,9 +20,8 @@ from typing import Annotated, NamedTuple, TypeVar
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from whyscore.errors import MissingExtra, UserError, WhyscoreError
-from whyscore.report import build_report
 from whyscore.report.build import report_of
-from whyscore.report.page import html, read_static
+from whyscore.report.page import read_static
 from whyscore.runs.folder import RUN, read_run
 from whyscore.scoring.store import Store
 from whyscore.settings import takes
@@ -53,6 +53,8 @@ Question = TypeVar("Question", ScoreQuestion, ExplainQuestion)
 Answer = TypeVar("Answer")
 
 POLICY = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
+PAGES = 8
+"""Reports that are kept."""
 _AGAIN = "1"
 _PROBLEMS: dict[int | str, dict[str, object]] = {
     code: {"model": Problem, "description": description}
@@ -82,6 +84,7 @@ def create(
     app.exception_handler(WhyscoreError)(_refuse)
     shown = dict(runs or {})
     _pages(app, shown)
+    _reports(app, shown, Reports(queue))
     _uploads(app, Uploads(shown, settings.memory))
     _interface(app, queue)
     return app
@@ -92,6 +95,26 @@ async def _serving(queue: Queue) -> AsyncIterator[None]:
     await queue.open()
     yield
     queue.close()
+
+
+class Reports:
+    """Report pages, made in worker processes one after the other; the latest are kept."""
+
+    def __init__(self, queue: Queue) -> None:
+        self._queue = queue
+        self._turn = asyncio.Lock()
+        self._pages: dict[object, str] = {}
+
+    async def page(self, folders: tuple[Path, ...], gone: Callable[[], Awaitable[bool]]) -> str:
+        """Return the report on runs; `gone` says whether the client has left."""
+        state = folders, tuple(map(_change_times, folders))
+        if state not in self._pages:
+            async with self._turn:
+                if state not in self._pages:  # it was made in the meantime
+                    self._pages[state] = await self._queue.answer(live.answer_report, folders, gone, large=True)
+                    while len(self._pages) > PAGES:
+                        del self._pages[next(iter(self._pages))]
+        return self._pages[state]
 
 
 def _pages(app: FastAPI, runs: Mapping[str, Path]) -> None:
@@ -105,14 +128,6 @@ def _pages(app: FastAPI, runs: Mapping[str, Path]) -> None:
     def live_page() -> Response:
         return _page("live.html")
 
-    @app.get("/runs/{name}", include_in_schema=False)
-    def run(name: str) -> Response:
-        return _report_page(runs, [name])
-
-    @app.get("/compare", include_in_schema=False)
-    def compare(run: Annotated[list[str], Query(max_length=50)]) -> Response:
-        return _report_page(runs, list(dict.fromkeys(run)))
-
     @app.get("/static/{name}", include_in_schema=False)
     def static(name: str) -> Response:
         if name not in _STATIC:
@@ -120,15 +135,28 @@ def _pages(app: FastAPI, runs: Mapping[str, Path]) -> None:
         return Response(_file(name), media_type=_STATIC[name], headers=_HEADERS)
 
 
-def _report_page(runs: Mapping[str, Path], names: Sequence[str]) -> Response:
-    for name in names:
-        if name not in runs:
-            return _problem(404, "No such run", f"no run named {name!r}")
-    folders = tuple(runs[name] for name in names)
-    try:
-        return HTMLResponse(_report(folders, tuple(map(_change_times, folders))), headers=_HEADERS)
-    except UserError as error:
-        return _problem(422, "This report cannot be shown", _without_folder(str(error), folders))
+def _reports(app: FastAPI, runs: Mapping[str, Path], reports: Reports) -> None:
+    async def show(names: Sequence[str], request: Request) -> Response:
+        for name in names:
+            if name not in runs:
+                return _problem(404, "No such run", f"no run named {name!r}")
+        folders = tuple(runs[name] for name in names)
+        try:
+            return HTMLResponse(await reports.page(folders, request.is_disconnected), headers=_HEADERS)
+        except Busy:
+            return _problem(503, "Too busy", "too many requests are waiting: try again")
+        except Gone:
+            return Response(status_code=499)
+        except (WhyscoreError, OSError) as error:
+            return _problem(422, "This report cannot be shown", _without_folder(str(error), folders))
+
+    @app.get("/runs/{name}", include_in_schema=False)
+    async def run(name: str, request: Request) -> Response:
+        return await show([name], request)
+
+    @app.get("/compare", include_in_schema=False)
+    async def compare(run: Annotated[list[str], Query(max_length=50)], request: Request) -> Response:
+        return await show(list(dict.fromkeys(run)), request)
 
 
 class _Row(NamedTuple):
@@ -222,8 +250,11 @@ def _interface(app: FastAPI, queue: Queue) -> None:
 async def _misunderstood(_: Request, error: Exception) -> Response:
     """Say which part of a request was not understood."""
     problems = error.errors() if isinstance(error, RequestValidationError) else []
-    message = "; ".join(f"{'.'.join(map(str, problem['loc'][1:]))}: {problem['msg']}" for problem in problems[:5])
-    return JSONResponse({"error": message or "not understood"}, 422)
+    reasons = [
+        ": ".join(filter(None, (".".join(map(str, place[1:])), reason.removeprefix("Value error, "))))
+        for place, reason in ((problem["loc"], problem["msg"]) for problem in problems[:5])
+    ]
+    return JSONResponse({"error": "; ".join(reasons) or "not understood"}, 422)
 
 
 async def _refuse(_: Request, error: Exception) -> Response:
@@ -269,11 +300,6 @@ def _templates() -> Environment:
 @cache
 def _components() -> ComponentsAnswer:
     return live.components()
-
-
-@lru_cache(maxsize=8)
-def _report(folders: tuple[Path, ...], _: tuple[tuple[int, ...], ...]) -> str:
-    return html(build_report(folders), home="/")
 
 
 def _change_times(folder: Path) -> tuple[int, ...]:

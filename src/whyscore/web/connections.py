@@ -4,8 +4,9 @@
 2. The first line and the headers are there within `PATIENCE` seconds of the connection or of the first byte of the next
    request, in at most `HEADERS` bytes. The body follows within `PATIENCE` seconds. A client that does not read its
    answer for as long is disconnected.
-3. A body has at most `BODY` bytes, whatever its headers say, and all bodies that are being received together have at
-   most `BODIES`. What is announced as longer is refused before it is read.
+3. A body has at most `BODY` bytes, whatever its headers say; what is announced as longer is refused before it is read.
+   Bodies are kept until their requests are answered. When all of them together have `BODIES` bytes, one of more than
+   `SMALL` bytes is refused.
 4. With a token, a request carries it: `Authorization: Bearer TOKEN`, or the cookie that a browser gets by opening
    `/?token=TOKEN`.
 """
@@ -32,6 +33,7 @@ CONNECTIONS = 512
 HEADERS = 16_000
 BODY = 4_000_000
 BODIES = 64_000_000
+SMALL = 32_000
 PATIENCE = 10.0
 COOKIE = "whyscore_token"
 
@@ -87,8 +89,8 @@ class LimitedBodies:
 
     def __init__(self, app: "ASGIApp") -> None:
         self.app = app
-        self._received = 0
-        """Bytes of all bodies that are being received."""
+        self._kept = 0
+        """Bytes of all bodies whose requests are not answered."""
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
         """Pass on what is small enough and comes in time."""
@@ -98,12 +100,12 @@ class LimitedBodies:
         body = bytearray()
         try:
             refusal = await self._read(scope, receive, body)
+            if refusal is None:
+                await self.app(scope, _replay(body, receive), send)
+            else:
+                await refusal(scope, receive, send)
         finally:
-            self._received -= len(body)
-        if refusal is None:
-            await self.app(scope, _replay(bytes(body), receive), send)
-        else:
-            await refusal(scope, receive, send)
+            self._kept -= len(body)
 
     async def _read(self, scope: "Scope", receive: "Receive", body: bytearray) -> JSONResponse | None:
         """Read a body; return why it is refused."""
@@ -118,10 +120,10 @@ class LimitedBodies:
                     part = message.get("body", b"")
                     if len(body) + len(part) > BODY:
                         return _refuse(413, f"a request may have at most {BODY} bytes")
-                    if self._received + len(part) > BODIES:
+                    if len(body) + len(part) > SMALL and self._kept + len(part) > BODIES:
                         return _refuse(503, "too busy: try again")
                     body += part
-                    self._received += len(part)
+                    self._kept += len(part)
                     more = message.get("more_body", False)
         except TimeoutError:
             return _refuse(408, f"the request was not complete after {PATIENCE:g} seconds")
@@ -132,7 +134,7 @@ def _refuse(status: int, message: str) -> JSONResponse:
     return JSONResponse({"error": message}, status, headers={"connection": "close"})
 
 
-def _replay(body: bytes, receive: "Receive") -> "Receive":
+def _replay(body: bytearray, receive: "Receive") -> "Receive":
     """Return what hands out a body that was already read, and then goes on listening."""
     replayed = False
 
@@ -141,7 +143,7 @@ def _replay(body: bytes, receive: "Receive") -> "Receive":
         if replayed:
             return await receive()
         replayed = True
-        return {"type": "http.request", "body": body, "more_body": False}
+        return {"type": "http.request", "body": bytes(body), "more_body": False}
 
     return once
 

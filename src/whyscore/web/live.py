@@ -1,9 +1,10 @@
 """Requests from the network: what they hold, how much of it, how the answers look, and the analyses that answer."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, cast
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from whyscore import marking
 from whyscore.analysis.explain import ExplainSettings, explain
@@ -11,6 +12,8 @@ from whyscore.analysis.score import score
 from whyscore.errors import MissingInput, UserError
 from whyscore.protocols import Explainer
 from whyscore.registry import build
+from whyscore.report import build_report
+from whyscore.report.page import html
 from whyscore.scoring.stack import Resources, needs
 from whyscore.scoring.store import Store
 from whyscore.text.splitters import WhiteSpace
@@ -30,8 +33,21 @@ counts, about a microsecond."""
 _PAIRS = {"ter": 10, "qe": 10, "xbertscore": 10}
 """What a pair of words costs a metric that compares all words of two texts."""
 
+OPTIONS = 20
+"""Options that a component or an analysis may be given."""
+
 Text = Annotated[str, Field(max_length=TEXT)]
 OptionValue = bool | int | float | Annotated[str, Field(max_length=40)] | None
+
+
+def _check_number(options: object) -> object:
+    """Refuse too many options at once: pydantic would make errors for each of them, gigabytes of a large body."""
+    if isinstance(options, dict) and len(options) > OPTIONS:
+        raise ValueError(f"at most {OPTIONS} options are allowed, got {len(options)}")
+    return options
+
+
+Options = Annotated[dict[Annotated[str, Field(max_length=40)], OptionValue], BeforeValidator(_check_number)]
 
 
 class Strict(BaseModel):
@@ -39,12 +55,23 @@ class Strict(BaseModel):
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
+    @model_validator(mode="before")
+    @classmethod
+    def check_names(cls, value: object) -> object:
+        """Refuse the first unknown field: pydantic would make an error for each of them."""
+        unknown = (
+            next((name for name in value if name not in cls.model_fields), None) if isinstance(value, dict) else None
+        )
+        if unknown is not None:
+            raise ValueError(f"no field is named {str(unknown)[:40]!r}: {', '.join(cls.model_fields)}")
+        return value
+
 
 class Component(Strict):
     """A metric or an explainer by name, with literal options."""
 
     name: Annotated[str, Field(max_length=40)]
-    options: Annotated[dict[Annotated[str, Field(max_length=40)], OptionValue], Field(max_length=20)] = {}
+    options: Options = {}
 
 
 class AskedSegment(Strict):
@@ -76,7 +103,7 @@ class ExplainQuestion(Strict):
     segment: AskedSegment
     metric: Component = Component(name="chrf")
     explainer: Component = Component(name="erasure")
-    settings: Annotated[dict[Annotated[str, Field(max_length=40)], OptionValue], Field(max_length=20)] = {}
+    settings: Options = {}
     seed: Annotated[int, Field(ge=0, le=2**31)] = 0
 
 
@@ -193,6 +220,11 @@ def answer_explain(question: ExplainQuestion, store: Store | None) -> ExplainAns
     if not explanations:
         raise UserError("there is no word to explain")
     return _answer_explanation(explanations, higher_is_better=build(metric, "metric").higher_is_better)
+
+
+def answer_report(folders: Sequence[Path], _: Store | None) -> str:
+    """Return the page of a report on runs."""
+    return html(build_report(folders), home="/")
 
 
 def is_large(question: ScoreQuestion | ExplainQuestion) -> bool:

@@ -134,7 +134,8 @@ class Queue:
                     raise Gone
                 if time.monotonic() > end:
                     raise UserError(
-                        f"this takes more than {self._settings.seconds:g} seconds: send fewer or shorter texts"
+                        f"this takes more than {self._settings.seconds:g} seconds: send less text, or give "
+                        "whyscore serve more --seconds"
                     )
             return running.result()
         finally:
@@ -181,7 +182,10 @@ def _answer(connection: Connection, store: Path | None, memory: int) -> None:
         except UserError as error:
             reply = (None, str(error), True)
         except MemoryError:  # what was taken may not be given back: this worker ends
-            reply = (None, f"this takes more than {memory} MB of memory: send fewer or shorter texts", False)
+            refusal = (
+                f"this takes more than {memory} MB of memory: send less text, or give whyscore serve more --memory"
+            )
+            reply = (None, refusal, False)
         except Exception:  # noqa: BLE001 - a server goes on
             traceback.print_exc()
             reply = (None, "this could not be scored", True)  # no details of the machine
