@@ -4,22 +4,28 @@
 
 1. All requests are honest. None may fail, and the slowest hundredth may take at most so many times as long as the
    median: with 64 clients and two workers everybody waits in turn, nobody for ever.
-2. Every tenth request is hostile: long texts under TER, an explanation of thousands of probes, an option of a hundred
-   million, a client that leaves at once, a body and headers that never end. No honest request may fail. The server and
-   its workers may have at most so many times as much memory at the end as after the first quarter.
+2. Every tenth request is hostile: long texts under TER, an explanation of thousands of probes, options beyond all
+   numbers, specs where names are expected, JSON nested deep or full of mistakes, a workbook that unpacks to gigabytes,
+   a client that leaves at once or does not read its answers, and bodies and headers that never end. No honest request
+   may fail. The server and its workers may have at most so many times as much memory at the end as after the first
+   quarter.
 
 Times are printed; only counts and ratios are judged.
 """
 
 import asyncio
 import contextlib
+import io
 import json
+import math
 import random
 import socket
 import subprocess
 import sys
 import time
+import zipfile
 from dataclasses import dataclass, field
+from functools import cache
 
 CONNECTIONS = 64
 ANSWERS = 4_000
@@ -34,12 +40,8 @@ HONEST: dict[str, object] = {
     "metric": {"name": "chrf"},
 }
 LONG = {"hypothesis": "a b c " * 200, "references": ["b a d " * 200]}
-HOSTILE: list[dict[str, object]] = [
-    {"segments": [LONG], "metric": {"name": "ter"}},
-    {"segments": [LONG] * 50, "metric": {"name": "ter"}},
-    {"segments": HONEST["segments"], "metric": {"name": "chrf", "options": {"char_order": 100_000_000}}},
-    {"segment": {"hypothesis": "a b c " * 30, "references": ["b a d " * 30]}, "explainer": {"name": "shap"}},
-]
+PATIENCE = 5
+"""Seconds that a hostile client waits for its answer."""
 
 
 def main() -> int:
@@ -123,21 +125,47 @@ async def _load(port: int, server: int, hostile: int) -> Load:
 
 
 async def _harm(port: int, draw: random.Random) -> None:
-    """Send a hostile request on a connection of its own, and do not wait for ever."""
+    """Send a hostile request on a connection of its own, and leave after a while or at once."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    kind = draw.randrange(len(HOSTILE) + 3)
-    with contextlib.suppress(OSError, TimeoutError, asyncio.IncompleteReadError, IndexError):
-        if kind < len(HOSTILE):
-            await asyncio.wait_for(_asked(reader, writer, HOSTILE[kind]), 5)
-        elif kind == len(HOSTILE):
-            writer.write(_request(HOSTILE[0]))
-            await writer.drain()
-        else:
-            begun = b"POST /api/score HTTP/1.1\r\nHost: localhost\r\n"
-            writer.write(begun if kind % 2 else begun + b"Content-Length: 4000000\r\n\r\n" + b"x" * 2_000_000)
-            await asyncio.wait_for(writer.drain(), 5)
-            await asyncio.wait_for(reader.read(1), 5)
+    with contextlib.suppress(OSError, TimeoutError):
+        writer.write(draw.choice(_hostile()))
+        await asyncio.wait_for(writer.drain(), PATIENCE)
+        if draw.random() < 0.8:
+            await asyncio.wait_for(reader.read(1), PATIENCE)
     writer.close()
+
+
+@cache
+def _hostile() -> list[bytes]:
+    """Return hostile requests as they go over the wire."""
+    start = b"POST /api/score HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    segments, many = HONEST["segments"], {f"x{k}": [] for k in range(20_000)}
+    metrics: list[dict[str, object]] = [
+        *({"name": "chrf", "options": {"char_order": value}} for value in (100_000_000, 10**400, math.nan, "1e9")),
+        *({"name": name} for name in ("boosted(metric=boosted(metric=chrf))", "ensemble(" * 1000, "os:system")),
+        {"name": "chrf", "options": many},
+    ]
+    explained = {"hypothesis": "a b c " * 30, "references": ["b a d " * 30]}
+    lime = {"name": "lime", "options": {"samples": 10**9}}
+    workbook = io.BytesIO()
+    with zipfile.ZipFile(workbook, "w", zipfile.ZIP_DEFLATED) as book, book.open("xl/workbook.xml", "w") as part:
+        for _ in range(1000):
+            part.write(bytes(10**6))
+    return [
+        *(_request({"segments": segments, "metric": metric}) for metric in metrics),
+        *(_request({"segments": [LONG] * number, "metric": {"name": "ter"}}) for number in (1, 50)),
+        _request({"segment": explained, "explainer": {"name": "shap"}}),
+        _request({"segment": explained, "explainer": lime}),
+        _request({"segments": [many] * 10}),
+        _posted("/api/score", b'{"segments":' + b"[" * 100_000),
+        _posted("/api/uploads?name=x.xlsx", workbook.getvalue(), "X-Whyscore: upload"),
+        _request(HONEST).replace(b"localhost", b"elsewhere.example"),
+        b"GET /static/page.css HTTP/1.1\r\nHost: localhost\r\n\r\n" * 100,
+        start,
+        start + b"Content-Length: 4000000\r\n\r\n" + b"x" * 2_000_000,
+        start + b"Content-Length: " + b"9" * 30 + b"\r\n\r\n",
+        start + b"Transfer-Encoding: chunked\r\n\r\n" + (b"10000\r\n" + bytes(65_536) + b"\r\n") * 20,
+    ]
 
 
 def _megabytes(server: int) -> float:
@@ -147,9 +175,11 @@ def _megabytes(server: int) -> float:
 
 
 def _request(question: dict[str, object]) -> bytes:
-    body = json.dumps(question).encode()
-    verb = "score" if "segments" in question else "explain"
-    head = [f"POST /api/{verb} HTTP/1.1", "Host: localhost", "Content-Type: application/json"]
+    return _posted("/api/score" if "segments" in question else "/api/explain", json.dumps(question).encode())
+
+
+def _posted(path: str, body: bytes, *headers: str) -> bytes:
+    head = [f"POST {path} HTTP/1.1", "Host: localhost", "Content-Type: application/json", *headers]
     return "\r\n".join([*head, f"Content-Length: {len(body)}", "", ""]).encode() + body
 
 
