@@ -3,19 +3,22 @@
 import math
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from textwrap import indent
 
 import numpy as np
 import pytest
 
 from whyscore.analysis.explain import explain
+from whyscore.cli.main import INTERRUPTED
 from whyscore.errors import ContractError, MissingInput, SpecError, TextFailure, UnknownName, UserError
-from whyscore.metrics.callable import Callable
+from whyscore.metrics.callable import Callable, find
 from whyscore.registry import build
 from whyscore.types import Inputs, Segment, Side
 
@@ -509,3 +512,98 @@ def test_a_function_whose_numbers_change_is_refused(tmp_path: Path) -> None:
     file.write_text("calls = []\ndef score(segments):\n    calls.append(1)\n    return [len(calls)] * len(segments)\n")
     with pytest.raises(ContractError, match="gave 1 for 'a' and 2 when asked again: its numbers depend on chance"):
         build(f"{file}:score").score([Segment("a"), Segment("b")])
+
+
+def test_a_function_whose_numbers_change_later_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "drifting.py"
+    file.write_text(
+        "calls = []\ndef score(texts):\n    calls.append(len(texts))\n    return [len(calls) > 3] * len(texts)\n",
+        "utf-8",
+    )
+    metric = build(f"{file}:score")
+    segments = [Segment(str(number)) for number in range(40)]
+    assert metric.score(segments).tolist() == [0] * 40
+    assert metric.score(segments).tolist() == [0] * 40
+    assert find(f"{file}:score").function.__globals__["calls"] == [40, 1, 41]  # type: ignore[attr-defined]
+    assert metric.score(segments[:8]).tolist() == [1] * 8  # too few to ask again
+    with pytest.raises(ContractError, match="gave 0 for '0' and 1 when asked again"):
+        metric.score(segments)
+
+
+def test_a_function_that_closes_streams_and_leaves_the_folder_harms_nothing(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def closing(segments: list[Segment]) -> list[float]:
+        sys.stdout.close()
+        sys.stderr.close()
+        sys.stderr = None
+        os.close(1)
+        os.close(2)
+        os.chdir("/")
+        return [1.0] * len(segments)
+
+    Callable(closing).score([Segment("a")])
+    os.write(1, b"result\n")
+    sys.stderr.write("note\n")
+    assert capfd.readouterr() == ("result\n", "note\n")
+    assert Path.cwd() == tmp_path
+
+
+def start_command(tmp_path: Path, content: str, *options: str) -> "subprocess.Popen[str]":
+    """Start a command that scores the sample with a function."""
+    body = indent(content, "    ")
+    (tmp_path / "mine.py").write_text(f"import sys, threading, time\ndef score(segments):\n{body}\n")
+    command = [
+        sys.executable,
+        "-m",
+        "whyscore",
+        "score",
+        "--sample",
+        "-m",
+        "mine.py:score",
+        "--store",
+        "none",
+        *options,
+    ]
+    return subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_a_command_ends_though_threads_of_a_function_go_on(tmp_path: Path) -> None:
+    waiting = "threading.Thread(target=threading.Event().wait).start()\nreturn [1.0] * len(segments)"
+    process = start_command(tmp_path, waiting, "-f", "jsonl")
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert '"score": 1.0' in out
+
+
+@pytest.mark.parametrize("options", [(), ("--executor", "processes", "--jobs", "1")])
+def test_a_function_that_never_returns_can_be_interrupted(tmp_path: Path, options: tuple[str, ...]) -> None:
+    process = start_command(tmp_path, "print('running', flush=True)\ntime.sleep(600)", *options)
+    assert process.stderr is not None
+    while "running" not in process.stderr.readline():
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == INTERRUPTED
+    assert err == "whyscore: interrupted; nothing was kept, as --store none was given\n"
+
+
+def test_a_function_that_catches_an_interruption_is_ended_by_the_second(tmp_path: Path) -> None:
+    stubborn = """
+while True:
+    try:
+        print('running', flush=True)
+        time.sleep(600)
+    except BaseException:
+        pass
+"""
+    process = start_command(tmp_path, stubborn)
+    assert process.stderr is not None
+    for _ in range(2):
+        while "running" not in process.stderr.readline():
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGINT

@@ -9,13 +9,15 @@ import importlib
 import io
 import os
 import platform
+import signal
 import sys
 import tempfile
+import threading
 import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NoReturn, cast
 
 from whyscore.errors import UnknownName, WhyscoreError
 from whyscore.marking import visible
@@ -121,6 +123,7 @@ examples:
 """
 
 INTERRUPTED = 130
+_SECONDS_TO_END = 1
 
 
 _FURTHER = "For the options of a command: whyscore COMMAND -h. whyscore collects no data about its use."
@@ -136,7 +139,31 @@ def main(argv: Sequence[str] | None = None) -> int:
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         warnings.showwarning = _show_once()
-        return _report_faults(lambda: _dispatch(arguments), arguments)
+        if argv is not None:
+            return _report_faults(lambda: _dispatch(arguments), arguments)
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else it is ignored, as in the background
+            signal.signal(signal.SIGINT, _interrupt)
+        return _leave(_report_faults(lambda: _dispatch(arguments), arguments))
+
+
+def _interrupt(_: int, __: object) -> NoReturn:
+    """Interrupt the work; should a user's function catch that, the next signal ends the program."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    raise KeyboardInterrupt
+
+
+def _leave(code: int) -> int:
+    """Return the exit code; where threads that a user's function started do not end, end the program."""
+    for thread in threading.enumerate():
+        ours = thread is threading.main_thread() or type(thread).__module__ == "concurrent.futures.process"
+        if ours or thread.daemon:
+            continue
+        thread.join(_SECONDS_TO_END)
+        if thread.is_alive():
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
+    return code
 
 
 def parser_of(verb: str) -> "Parser":

@@ -27,7 +27,7 @@ from functools import lru_cache, reduce
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import Literal, NamedTuple, NoReturn
+from typing import Literal, NamedTuple, NoReturn, TextIO, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -163,8 +163,21 @@ def _contain_output() -> Iterator[None]:
                 _CONTAINMENT.close()
 
 
+class _Messages:
+    """A stream that a function cannot close for others."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._stream, name)
+
+    def close(self) -> None:
+        """Close nothing: the program goes on writing to the stream."""
+
+
 def _redirect(stack: contextlib.ExitStack) -> None:
-    """Replace `os._exit` and stdout until the stack is closed."""
+    """Replace `os._exit` and stdout until the stack is closed; folder and streams are then what they were."""
     end, owner = os._exit, os.getpid()
 
     def refuse(code: int) -> NoReturn:
@@ -174,15 +187,20 @@ def _redirect(stack: contextlib.ExitStack) -> None:
 
     stack.callback(setattr, os, "_exit", end)
     os._exit = refuse  # type: ignore[assignment]
+    with contextlib.suppress(OSError):  # no such folder
+        stack.enter_context(contextlib.chdir("."))
     stdout = sys.__stdout__
     with contextlib.suppress(OSError, ValueError, AttributeError):  # no such files, or closed ones
         stdout.flush()  # type: ignore[union-attr]
-        stdout_copy = os.dup(1)
-        stack.callback(os.close, stdout_copy)
-        stack.callback(os.dup2, stdout_copy, 1)
+        for number in (1, 2):
+            copy = os.dup(number)
+            stack.callback(os.close, copy)
+            stack.callback(os.dup2, copy, number)
         os.dup2(2, 1)
         stack.callback(stdout.flush)  # type: ignore[union-attr]
-    stack.enter_context(contextlib.redirect_stdout(sys.stderr))
+    messages = cast("TextIO", _Messages(sys.stderr))
+    stack.enter_context(contextlib.redirect_stderr(messages))
+    stack.enter_context(contextlib.redirect_stdout(messages))
 
 
 def _failure(error: BaseException, path: str | None) -> str:
@@ -210,8 +228,21 @@ def _attribute(module: ModuleType, place: str, name: str) -> Function:
 _INPUTS = {"hypothesis": Inputs.HYPOTHESIS, "source": Inputs.SOURCE, "references": Inputs.REFERENCES}
 _ANY = ("hypothesis", "source", "references")
 _EVERYTHING = Inputs.HYPOTHESIS | Inputs.SOURCE | Inputs.REFERENCES
-_STEADY: set[Signature] = set()
-"""Functions that gave the same number twice."""
+_CHECKED_EVERY = 32
+"""Segments after which a function is asked again about the first one."""
+
+
+@dataclass
+class _Witness:
+    """The first segment that a function scored, with its score."""
+
+    segment: Segment
+    score: float
+    unchecked: int = 0
+    """Segments that were scored since the score was checked."""
+
+
+_WITNESSES: dict[Signature, _Witness] = {}
 _TAKES: dict[int, Literal["segments", "texts"]] = {1: "segments", 2: "texts"}
 
 
@@ -294,17 +325,31 @@ class Callable:
     def score(self, segments: Sequence[Segment]) -> FloatVector:
         if not segments:
             return np.empty(0, dtype=np.float64)
-        values = self._call(segments)
-        if isinstance(self.target, str) and self.signature() not in _STEADY:
-            again = self._call(segments[:1])
-            if not np.allclose(again, values[:1], rtol=1e-4, atol=1e-6):
-                first = f"{values[0]:.6g} for {quote_start(segments[0].hypothesis)}"
-                raise ContractError(
-                    f"{self.name} gave {first} and {again[0]:.6g} when asked again: its numbers depend on chance or on "
-                    "the other segments, and cannot be used"
-                )
-            _STEADY.add(self.signature())
-        return values
+        if not isinstance(self.target, str):
+            return self._call(segments)
+        signature = self.signature()
+        witness = _WITNESSES.get(signature)
+        if witness is None:
+            values = self._call(segments)
+            witness = _Witness(segments[0], float(values[0]))
+            self._check_steady(witness, self._call(segments[:1])[0])
+            _WITNESSES[signature] = witness
+            return values
+        witness.unchecked += len(segments)
+        if witness.unchecked < _CHECKED_EVERY:
+            return self._call(segments)
+        values = self._call([*segments, witness.segment])
+        self._check_steady(witness, values[-1])
+        witness.unchecked = 0
+        return values[:-1]
+
+    def _check_steady(self, witness: _Witness, again: float) -> None:
+        if not np.isclose(again, witness.score, rtol=1e-4, atol=1e-6):
+            first = f"{witness.score:.6g} for {quote_start(witness.segment.hypothesis)}"
+            raise ContractError(
+                f"{self.name} gave {first} and {again:.6g} when asked again: its numbers depend on chance or on the "
+                "other segments, and cannot be used"
+            )
 
     def _call(self, segments: Sequence[Segment]) -> FloatVector:
         """Return what the function gives, or say what is wrong with it."""

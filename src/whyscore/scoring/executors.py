@@ -131,6 +131,12 @@ class Processes:
                     for after, arguments in islice(waiting, 1):
                         running[_submit(pool, workers, function, arguments)] = after
                     yield key, result
+        except KeyboardInterrupt:
+            # Nobody waits for the batches that workers are at.
+            for worker in pool._processes.values():  # noqa: SLF001
+                worker.terminate()
+            _pool.cache_clear()
+            raise
         except UnknownName as error:
             hint = "workers know installed plugins and file.py:function, not names registered in one process"
             raise ExecutionError(f"{error}. The name is unknown to the worker processes: {hint}") from error
