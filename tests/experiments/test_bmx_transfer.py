@@ -259,6 +259,7 @@ def test_the_command_reads_several_files_with_their_own_columns(tmp_path: Path) 
         "--human", "wmt17:hand", "other:da", "-m", "token_f1", "-e", "erasure", "--resamples", "9", "--grid=1:2:1",
         "-o", str(tmp_path / "run"), "--no-figures", "-f", "jsonl",
     )  # fmt: skip
+    assert done.code == 0, done.err
     rows = [json.loads(line) for line in done.out.splitlines()]
     kept = [row for row in rows if row.get("source") == "erasure"]
     assert [(row["data"], row["pair"], row["human"]) for row in kept] == [

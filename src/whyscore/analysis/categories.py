@@ -29,6 +29,7 @@ from whyscore.metrics.estimators.features import LEARNED, NAMES, ReadText, match
 from whyscore.metrics.estimators.tables import Table, Tables
 from whyscore.protocols import SupportsLabels, Tagged, Tagger
 from whyscore.registry import build
+from whyscore.scoring.store import digest
 from whyscore.text.randomness import generator
 from whyscore.text.splitters import white_space
 from whyscore.types import Dataset, ErrorSpan, FloatMatrix, FloatVector, Segment, Side
@@ -201,9 +202,8 @@ class SpanNamer:
 
 def make_examples(segments: Sequence[Segment], seed: int = 0, texts: int = TEXTS) -> tuple[list[Example], list[str]]:
     """Return stretches of perturbed hypotheses and their kinds; a sample of the segments is perturbed."""
-    whole = [
-        segment for segment in dict.fromkeys(segments) if segment.hypothesis.split() and other_side(segment).split()
-    ]
+    usable = {segment for segment in segments if segment.hypothesis.split() and other_side(segment).split()}
+    whole = sorted(usable, key=digest)
     if not whole:
         raise DataError("naming spans needs hypotheses with sources or references: there are none")
     perturber = Perturber([other_side(segment) for segment in whole], [segment.hypothesis for segment in whole])

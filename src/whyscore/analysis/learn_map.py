@@ -1,7 +1,7 @@
 """Maps between languages, learned from translated texts.
 
-1. Keep pairs with 1 to 99 words and at most 175 pieces a side, the first `limit` of them: 2,000 as in the published
-   maps (`compat`), or 30,000 as in Leiter 2021 (`paper`).
+1. Draw `limit` pairs with 1 to 99 words and at most 175 pieces a side: 2,000 as in the published maps (`compat`), or
+   30,000 as in Leiter 2021 (`paper`). The draw depends on the seed and the texts, not on their order.
 2. Encode both sides; a word's vector is the mean of its pieces, special pieces never, not scaled to unit length.
 3. Link words: as given; by mutual nearest neighbours in two rounds, the second after a first projection (`argmax`); or
    by IBM model 1 (`ibm1`).
@@ -10,6 +10,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Literal, NamedTuple, cast
 
 import numpy as np
@@ -20,7 +21,7 @@ from whyscore.models.encoders.loading import encoder as load_encoder
 from whyscore.models.maps import Gram, LanguageMap, Link, encoder_facts, ibm1, mutual_nearest
 from whyscore.protocols import Encoded, Encoder, Splitter
 from whyscore.registry import build
-from whyscore.settings import option, takes
+from whyscore.settings import Seeded, option, takes
 from whyscore.text.alignment import Pieces, align
 from whyscore.types import Words
 
@@ -47,7 +48,7 @@ class _Pair(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LearnMapSettings:
+class LearnMapSettings(Seeded):
     """How a map between two languages is learnt."""
 
     model: str | Encoder = option("embedded", "embedded, static, a folder or a hub name", metavar="NAME", basic=True)
@@ -60,7 +61,7 @@ class LearnMapSettings:
     )
     limit: int | None = option(
         None,
-        "learn from the first N fit pairs (default: as the mode has it)",
+        "learn from N fit pairs, drawn by what they say (default: as the mode has it)",
         flags=("--pairs",),
         least=1,
         metavar="N",
@@ -89,9 +90,8 @@ def learn_map(
     model, unit = settings.model, settings.unit
     encoder = load_encoder(model, settings.layer) if isinstance(model, str) else model
     splitter = cast("Splitter", build(unit, "splitter")) if isinstance(unit, str) else unit
-    pairs = _short_pairs(
-        encoder, _pairs(sources, targets, alignments, splitter), settings.limit or _PAIRS[settings.mode]
-    )
+    drawn = _pairs(sources, targets, alignments, splitter, settings.seed)
+    pairs = _short_pairs(encoder, drawn, settings.limit or _PAIRS[settings.mode])
     pairs.sort(key=lambda pair: (pair.source.text, pair.target.text, pair.links))  # sums in another order would differ
     aligner = "given" if alignments is not None else settings.aligner
     if aligner == "ibm1":
@@ -135,24 +135,33 @@ def _pairs(
     targets: Sequence[str],
     alignments: Sequence[Sequence[Link]] | None,
     splitter: Splitter,
+    seed: int,
 ) -> Iterator[_Pair]:
-    """Yield the pairs with a fit number of words; links that point nowhere are an error."""
+    """Yield the pairs with a fit number of words, in an order of chance that depends on the seed and the texts alone.
+
+    Links that point nowhere are an error.
+    """
     counts = {len(sources), len(targets), len(sources if alignments is None else alignments)}
     if len(counts) > 1:
         lines = "" if alignments is None else f", {len(alignments)} lines of links"
         raise DataError(f"{len(sources)} sources, {len(targets)} targets{lines}: every line needs its counterpart")
     links = [None] * len(sources) if alignments is None else [tuple(line) for line in alignments]
-    for number, (source, target, pair_links) in enumerate(zip(sources, targets, links, strict=True), start=1):
-        pair = _Pair(splitter.split(source), splitter.split(target), pair_links)
-        if any(s >= len(pair.source) or t >= len(pair.target) for s, t in pair_links or ()):
+
+    def draw(row: int) -> bytes:
+        content = f"{seed}:{len(sources[row])}:{sources[row]}{targets[row]}{links[row]}"
+        return blake2b(content.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+    for row in sorted(range(len(sources)), key=draw):
+        pair = _Pair(splitter.split(sources[row]), splitter.split(targets[row]), links[row])
+        if any(s >= len(pair.source) or t >= len(pair.target) for s, t in links[row] or ()):
             shape = f"{len(pair.source)} and {len(pair.target)} words"
-            raise DataError(f"a link points outside the texts of {shape}", line=number)
+            raise DataError(f"a link points outside the texts of {shape}", line=row + 1)
         if 0 < len(pair.source) <= _MOST_WORDS and 0 < len(pair.target) <= _MOST_WORDS:
             yield pair
 
 
 def _short_pairs(encoder: Encoder, pairs: Iterator[_Pair], limit: int) -> list[_Pair]:
-    """Return the first pairs that are not cut into too many pieces."""
+    """Return as many pairs as the limit says that are not cut into too many pieces."""
     short: list[_Pair] = []
     block: list[_Pair] = []
     for pair in pairs:

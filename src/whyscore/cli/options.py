@@ -451,7 +451,7 @@ class ParallelSettings(QuietSettings):
 class LimitSettings:
     """How many segments a costly command takes."""
 
-    limit: int | None = option(None, "only the first N segments of each system", least=1, metavar="N", basic=True)
+    limit: int | None = option(None, "only the first N segments of each system by id", least=1, metavar="N", basic=True)
 
 
 @dataclass(frozen=True, kw_only=True)

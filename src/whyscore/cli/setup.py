@@ -53,6 +53,7 @@ from whyscore.scoring.stack import Progress, Resources, Stages, rate
 from whyscore.scoring.stack import cost as score_cost
 from whyscore.scoring.store import Store
 from whyscore.types import Dataset, Finding, Gate, Inputs, Segment
+from whyscore.types.data import natural_order
 
 Input = TypeVar("Input", bound=InputSettings)
 _SHOWN = 20
@@ -186,8 +187,8 @@ def report_gates(gates: Sequence[Gate], settings: GateSettings, name: str) -> No
 
 
 def take_first(data: Dataset, limit: int | None) -> Dataset:
-    """Return the first segments of each system; all of them without a limit."""
-    ids = set(data.ids[:limit])
+    """Return the segments of each system that come first by their ids; all of them without a limit."""
+    ids = set(sorted(data.ids, key=natural_order)[:limit])
     return data if limit is None else replace(data, entries=tuple(entry for entry in data.entries if entry.id in ids))
 
 

@@ -21,6 +21,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from whyscore.analysis.calibrate import sort_entries
 from whyscore.analysis.categories import CATEGORIES, Example, SpanNamer, SpanReader, make_examples, other_side
 from whyscore.analysis.common import as_metric
 from whyscore.analysis.convert import split_scores
@@ -140,6 +141,7 @@ def categories(dataset: Dataset, *, settings: CategorySettings) -> CategoryResul
         dataset: Entries with sources or references, and spans with MQM categories.
         settings: Tagger, metric, seed, bootstrap samples.
     """
+    dataset = sort_entries(dataset)
     marked = [(entry, span) for entry in dataset.entries for span in entry.spans or () if _usable(entry, span)]
     if not marked:
         raise DataError(

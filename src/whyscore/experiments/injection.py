@@ -28,6 +28,7 @@ from whyscore.metrics.needs import traits_of
 from whyscore.scoring.answers import read_lines
 from whyscore.scoring.rows import orient
 from whyscore.scoring.stack import LOCAL, Resources
+from whyscore.scoring.store import digest
 from whyscore.settings import option, takes
 from whyscore.types import FloatMatrix, Segment, Signature
 from whyscore.types.result import Record, Result
@@ -82,7 +83,7 @@ def injection(
         settings: Probes, and how far is moved.
         resources: Store, executor and progress.
     """
-    originals, probes = as_segments(segments), read_probes(settings.probes)
+    originals, probes = sorted(as_segments(segments), key=digest), read_probes(settings.probes)
     prepared = resources.prepare(with_languages(as_metric(metric), languages_of(segments)))
     margin = settings.margin * traits_of(prepared.metric).scale
     values, _ = prepared.attempt(apply_probes(originals, probes))

@@ -43,6 +43,7 @@ from whyscore.protocols import Encoded, Encoder
 from whyscore.registry import spec_of
 from whyscore.settings import REQUIRED, Seeded, again, option, takes
 from whyscore.stats.coefficients import Coefficient, kernel
+from whyscore.stats.resampling import content_order
 from whyscore.stats.words import Ragged, agree
 from whyscore.types import (
     HYPOTHESIS,
@@ -219,9 +220,9 @@ def _row(layer: int, answers: Answers, people: FloatVector | None, sides: dict[J
 
 def _correlations(scores: FloatVector, people: FloatVector) -> dict[str, float]:
     known = ~np.isnan(people)
-    return {
-        name: float(kernel(coefficient)(scores[known], people[known])) for name, coefficient in COEFFICIENTS.items()
-    }
+    pairs = np.stack([scores, people], axis=1)[known]
+    scores, people = pairs[content_order(pairs)].T  # sums in another order differ in the last digit
+    return {name: float(kernel(coefficient)(scores, people)) for name, coefficient in COEFFICIENTS.items()}
 
 
 def _auc(answers: Answers, side: Judged, marked: _Side) -> FloatVector:
@@ -237,7 +238,7 @@ def _usable(answers: Answers, side: Judged, marked: _Side) -> list[bool]:
 
 
 def _mean(values: FloatVector) -> float:
-    return float(values.mean()) if len(values) else math.nan
+    return math.fsum(values.tolist()) / len(values) if len(values) else math.nan
 
 
 def _left_out(answers: Sequence[Answers], sides: dict[Judged, _Side]) -> list[str]:
@@ -412,7 +413,7 @@ def baseline(texts: Sequence[str], metric: MetricLike = "bertscore", *, settings
         settings: How many pairs are drawn.
     """
     raw = replace(matching_metric(metric), baseline=None)
-    distinct = list(dict.fromkeys(text for text in texts if text.strip()))
+    distinct = sorted({text for text in texts if text.strip()})
     estimated = estimate_baseline(distinct, raw, pairs=settings.pairs, seed=settings.seed)
     signature = raw.signature()
     drawn = signature.with_facts(pairs=settings.pairs, seed=settings.seed)

@@ -23,6 +23,7 @@ from whyscore.cli.options import Command, InputSettings, LimitSettings, MetricSe
 from whyscore.cli.output import emit_result
 from whyscore.cli.setup import load_dataset, requested_metrics, take_first
 from whyscore.errors import DataError
+from whyscore.scoring.store import digest
 from whyscore.settings import Bootstrapped, Seeded, option, takes
 from whyscore.stats.words import mean_estimates
 from whyscore.text.randomness import generator
@@ -85,7 +86,7 @@ def perturbations(
         settings: Kinds of errors, seed, bootstrap samples.
     """
     kinds = check_kinds(settings.kinds)
-    whole = [segment for segment in dict.fromkeys(dataset.segments) if segment.hypothesis.split()]
+    whole = sorted({segment for segment in dataset.segments if segment.hypothesis.split()}, key=digest)
     if not whole:
         raise DataError("there is no hypothesis to put errors into")
     sources = [segment.source or "" for segment in whole]

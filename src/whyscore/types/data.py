@@ -85,6 +85,16 @@ def _number_in(name: str) -> tuple[str, int] | None:
     return None if match is None else (name[: match.start()], int(match[1]))
 
 
+def natural_order(name: str) -> tuple[object, ...]:
+    """Return a key that sorts ids with the numbers in them as numbers.
+
+    >>> sorted(["talk 10", "talk 9"], key=natural_order)
+    ['talk 9', 'talk 10']
+    """
+    parts = re.split(r"0*([0-9]+)", name)
+    return [(len(part), part) if k % 2 else part for k, part in enumerate(parts)], name
+
+
 def _find_interrupted(dataset: "Dataset", places: Mapping[tuple[str, str], Sequence[int]]) -> list[Finding]:
     """Return a finding where other documents of the same system stand between the segments of a document."""
     rank: dict[str, int] = {}

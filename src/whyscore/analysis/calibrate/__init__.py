@@ -26,6 +26,7 @@ from whyscore.analysis.calibrate.material import (
     join_datasets,
     material_from,
     possible_settings,
+    sort_entries,
 )
 from whyscore.analysis.calibrate.rules import RULES, Choice, Rule
 from whyscore.analysis.calibrate.settings import (
@@ -66,6 +67,7 @@ __all__ = [
     "material_from",
     "outcome",
     "possible_settings",
+    "sort_entries",
     "sources_of",
     "with_test",
 ]

@@ -7,7 +7,6 @@
 4. Groups that cannot be judged are left out and named with the reason.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -27,6 +26,7 @@ from whyscore.stats.coefficients import CLASSIFYING, coefficient_of
 from whyscore.stats.grid import Target
 from whyscore.stats.matrices import level_of
 from whyscore.types import Dataset, Entry, Evidence, Explanation, FloatMatrix, FloatVector, IntVector
+from whyscore.types.data import natural_order
 
 DEGENERATE = 0.99
 """A segment whose floored values carry this share of the sum of v^p has a power mean that sees nothing else."""
@@ -332,8 +332,7 @@ def sort_entries(data: Dataset) -> Dataset:
     """Return the entries by id, numbers in it as numbers, system and text: folds and sums go by their order."""
 
     def key(entry: Entry) -> tuple[object, ...]:
-        parts = re.split(r"(\d+)", entry.id)
-        return [int(part) if k % 2 else part for k, part in enumerate(parts)], entry.system, entry.segment.hypothesis
+        return natural_order(entry.id), entry.system, entry.segment.hypothesis
 
     return replace(data, entries=tuple(sorted(data.entries, key=key)))
 

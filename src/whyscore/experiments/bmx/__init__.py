@@ -6,7 +6,7 @@ from itertools import product
 from pathlib import Path
 from typing import ClassVar
 
-from whyscore.analysis.calibrate import JudgingSettings, join_datasets
+from whyscore.analysis.calibrate import JudgingSettings, join_datasets, sort_entries
 from whyscore.analysis.explain import ExplainersSettings, cost
 from whyscore.cli.options import Command, FolderSettings, InputSettings, MetricSettings, RunningSettings
 from whyscore.cli.output import emit_result, tell
@@ -141,7 +141,7 @@ def run_summeval(settings: SummevalCommand) -> int:
     """Write what every source and rule did on every split, and the means."""
     metric, explainers = only_metric(settings), settings.explainers
     check_names([metric], explainers)
-    data = first_documents(_summeval(settings), settings.limit)
+    data = first_documents(sort_entries(_summeval(settings)), settings.limit)
 
     def work(output: str, resources: Resources) -> Run:
         return bmx_summeval(data, metric, explainers, output=output, settings=settings, resources=resources)

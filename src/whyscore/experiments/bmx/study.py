@@ -42,6 +42,7 @@ from whyscore.analysis.calibrate import (
     human_of,
     judged_settings,
     material_from,
+    sort_entries,
 )
 from whyscore.analysis.common import MetricLike, as_metric
 from whyscore.analysis.explain import cost, explain
@@ -299,7 +300,7 @@ def bmx_grid(
     resources: Resources = LOCAL,
 ) -> GridRun:
     """Return what every p and w gains: the whole grid, outcomes, scores and costs, written to a folder."""
-    folder = RunFolder.make(output, "bmx-grid")
+    data, folder = sort_entries(data), RunFolder.make(output, "bmx-grid")
     calibrations: list[Calibration] = []
     grids: list[Row] = []
     ordered: list[Row] = []
@@ -414,7 +415,7 @@ def bmx_stability(
     resources: Resources = LOCAL,
 ) -> StabilityRun:
     """Return how well repeated runs of LIME agree, by the weight of the original score, written to a folder."""
-    part, search = thin(data, settings.group, settings.every), settings.search
+    part, search = thin(sort_entries(data), settings.group, settings.every), settings.search
     folder, groups = RunFolder.make(output, "bmx-stability"), groups_of(part, settings.group)
     rows: list[Row] = []
     for count in settings.samples:

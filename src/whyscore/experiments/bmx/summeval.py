@@ -30,6 +30,7 @@ from whyscore.analysis.calibrate import (
     Source,
     TestedSettings,
     gain_p,
+    sort_entries,
     sources_of,
 )
 from whyscore.analysis.common import MetricLike
@@ -264,7 +265,7 @@ def bmx_summeval(
     resources: Resources = LOCAL,
 ) -> SummevalRun:
     """Return what every explainer and rule did on every split of `read_summeval`, written to a folder."""
-    folder = RunFolder.make(output, "bmx-summeval")
+    data, folder = sort_entries(data), RunFolder.make(output, "bmx-summeval")
     rows: list[Split] = []
     costs: list[Row] = []
     for explained, cost_row in explain_by_each(

@@ -45,6 +45,7 @@ from whyscore.analysis.calibrate import (
     material_from,
     outcome,
     possible_settings,
+    sort_entries,
     sources_of,
     with_test,
 )
@@ -64,6 +65,7 @@ from whyscore.stats.correction import correct_p
 from whyscore.stats.matrices import is_human, level_of
 from whyscore.text.randomness import generator
 from whyscore.types import Dataset, FloatVector, Inputs, IntVector, Segment
+from whyscore.types.data import natural_order
 from whyscore.types.result import Cell, Mark, Record, Table
 
 Task = Literal["translation", "summarisation"]
@@ -365,6 +367,7 @@ def bmx(
         settings: human scores, measures, rule, tests.
         resources: store, executor and progress.
     """
+    calibrate, evaluate = [[_sort_groups(data, settings.group) for data in sets] for sets in (calibrate, evaluate)]
     fitting = [data for data in calibrate if not any(name.lower() in data.name.lower() for name in settings.drop)]
     if not (fitting and evaluate and metrics):
         raise UserError("nothing to do: name data sets to --calibrate and to --evaluate, and metrics with -m")
@@ -464,6 +467,14 @@ def _pairs_of(data: Dataset, group: str | None) -> tuple[str, ...]:
         columns = [group] if group is not None else [name for name in entry.extra if name.lower() in _PAIRS][:1]
         pairs.append(str(entry.extra[columns[0]]) if columns and columns[0] in entry.extra else whole)
     return tuple(pairs)
+
+
+def _sort_groups(data: Dataset, group: str | None) -> Dataset:
+    """Return the entries sorted, because sums go by their order; language pairs stay in the order of the data."""
+    rank = {name: number for number, name in enumerate(dict.fromkeys(_pairs_of(data, group)))}
+    whole = sort_entries(data)
+    pairs = _pairs_of(whole, group)
+    return whole.take(sorted(range(len(whole)), key=lambda k: rank[pairs[k]]))
 
 
 def _refuse_overlap(calibrate: Sequence[Dataset], evaluate: Sequence[Dataset], settings: TransferSettings) -> None:
@@ -726,7 +737,7 @@ def correct_judgements(judgements: Sequence[Judgement], method: str) -> tuple[Ju
 
 
 def spread(data: Dataset, limit: int | None, group: str | None = None) -> Dataset:
-    """Return at most that many segments of each language pair, spread evenly over the data."""
+    """Return at most that many segments of each language pair, spread evenly over their ids."""
     if limit is None:
         return data
     if limit < 1:
@@ -737,7 +748,7 @@ def spread(data: Dataset, limit: int | None, group: str | None = None) -> Datase
     sample = {
         (pair, names[int(k)])
         for pair, members in ids.items()
-        for names in [list(members)]
+        for names in [sorted(members, key=natural_order)]
         for k in np.linspace(0, len(names) - 1, min(limit, len(names)))
     }
     pairs = _pairs_of(data, group)

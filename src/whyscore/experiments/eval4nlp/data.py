@@ -70,15 +70,18 @@ class GoldStatistics:
             lengths = None if words is None else np.array([*map(len, words)])
             lengths = lengths if marked is None else marked.tags.lengths
             counts[f"{side}_words"] = None if lengths is None else int(lengths.sum())
-            counts[f"{side}_marked"] = None if marked is None else float(marked.tags.values.mean())
+            counts[f"{side}_marked"] = None if marked is None else float(np.sort(marked.tags.values).mean())
             counts[f"{side}_without_error"] = None if marked is None else int((marked.tags.sums() == 0).sum())
         counts["target_spans"] = sum(int((np.diff(row, prepend=0) == 1).sum()) for row in gold.target.tags.rows())
         scores = gold.sentence
-        ratings = None if scores is None else scores[~np.isnan(scores)]
+        ratings = None if scores is None else np.sort(scores[~np.isnan(scores)])
         counts["score_mean"] = None if ratings is None else float(ratings.mean())
         counts["score_sd"] = None if ratings is None else float(ratings.std(ddof=1))
         shares = gold.target.tags.sums() / np.maximum(gold.target.tags.lengths, 1)
-        counts["score_errors_pearson"] = None if scores is None else float(pearson(scores, shares))
+        counts["score_errors_pearson"] = None
+        if scores is not None:
+            order = np.lexsort([shares, scores])  # sums in another order differ in the last digit
+            counts["score_errors_pearson"] = float(pearson(scores[order], shares[order]))
         return counts
 
     def histogram(self) -> list[int] | None:

@@ -84,7 +84,8 @@ def _rows(gold: Gold, submissions: Sequence[Submission]) -> Iterator[Record]:
             row |= {"marked": float(marked.sum() / here.sum()) if here.any() else None}
             row |= {"of_all_marked": float(marked.sum() / max(tags.values.sum(), 1))}
             yield row | {
-                name: float(recall[marked].mean()) if marked.any() else None for name, recall in recalls.items()
+                name: float(np.sort(recall[marked]).mean()) if marked.any() else None
+                for name, recall in recalls.items()
             }
 
 

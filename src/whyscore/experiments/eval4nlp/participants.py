@@ -405,7 +405,7 @@ def join_submissions(name: str, parts: Sequence[Submission]) -> Submission:
             joined = [np.mean([ranks(scores) for scores in ranked], axis=0) for ranked in zip(*rows, strict=True)]
             sides[side] = Scored(Ragged.of(joined), name)
     scores = [part.sentence for part in parts if part.sentence is not None]
-    standardised = [(values - values.mean()) / (values.std() or 1.0) for values in scores]
+    standardised = [(values - np.sort(values).mean()) / (np.sort(values).std() or 1.0) for values in scores]
     return Submission(name, sides, np.mean(standardised, axis=0) if standardised else None, name)
 
 

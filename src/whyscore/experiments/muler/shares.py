@@ -12,6 +12,7 @@ the published code (mode "compat").
 All variants of all features and systems are one score call.
 """
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from string import ascii_lowercase
@@ -253,7 +254,7 @@ def _hybrid_rows(
         if not members:
             rows.append(HybridRow(system, *names, *split, 0, None, None, None, None, None))
             continue
-        sigma, oracle, anti, hybrids = (float(part[members].mean()) for part in group.values)
+        sigma, oracle, anti, hybrids = (math.fsum(part[members].tolist()) / len(members) for part in group.values)
         way = (hybrids - anti) / (oracle - anti) if oracle > anti else None
         share = share_of(sigma, oracle, anti)
         rows.append(HybridRow(system, *names, *split, len(members), sigma, hybrids, oracle, anti, way, share))

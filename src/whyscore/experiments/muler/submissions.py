@@ -40,6 +40,7 @@ from whyscore.settings import again, option, takes
 from whyscore.text.placeholders import hide_in_text
 from whyscore.text.randomness import generator
 from whyscore.types import Entry, FeatureShare
+from whyscore.types.data import natural_order
 from whyscore.types.result import Record, Result, Table
 
 _STORED = {"sigma_all": "bleu_all", "sigma": "bleu_indices_implied", "oracle": "max_bleu", "anti": "min_bleu"}
@@ -233,6 +234,7 @@ def pairs(data: Segments, metric: MetricLike, *, settings: PairsSettings, resour
         scores, shares = (float(row.sigma_all or 0.0) for row in (better, worse)), (better.share, worse.share)
         names = better.group, better.metric, better.feature, better.system, worse.system
         rows.append(PairRow(*names, tuple(scores), shares, len(pair_items)))  # type: ignore[arg-type]
+    items.sort(key=lambda item: (item.feature, str(item.group), item.systems, natural_order(item.id)))
     order = generator(settings.seed, "muler-pairs", "order").permutation(len(items)).tolist()
     return Pairs(tuple(rows), tuple(replace(items[k], item=number) for number, k in enumerate(order, start=1)))
 
@@ -243,7 +245,11 @@ def _choose_pairs(shares: Decompositions, settings: PairsSettings) -> list[tuple
     for row in shares:
         if row.share is not None:
             by_feature.setdefault((row.group, row.feature), []).append(row)
-    every = [pair for rows in by_feature.values() for pair in combinations(sorted(rows, key=_share), 2)]
+    every = [
+        pair
+        for rows in by_feature.values()
+        for pair in combinations(sorted(rows, key=lambda row: (_share(row), row.system)), 2)
+    ]
     if not every:
         raise UserError("no two systems of a group to compare: give two or more systems, or other columns with --group")
     eligible = [pair for pair in every if _apart(pair) <= settings.close and _between(pair) >= settings.far]
@@ -258,7 +264,7 @@ def _choose_pairs(shares: Decompositions, settings: PairsSettings) -> list[tuple
     best = []
     for key in by_feature:
         candidates = [pair for pair in eligible if (pair[0].group, pair[0].feature) == key]
-        best += sorted(candidates, key=_between, reverse=True)[: settings.pairs]
+        best += sorted(candidates, key=lambda pair: (-_between(pair), pair[0].system))[: settings.pairs]
     return best
 
 
@@ -279,7 +285,7 @@ def _items(
 ) -> Iterator[Item]:
     """Yield segments in which both systems have the feature and differ, in random order of the systems."""
     spans = [_spans(row) for row in (better, worse)]
-    shared = [name for name in spans[0] if name in spans[1]]
+    shared = sorted(spans[0].keys() & spans[1].keys(), key=natural_order)
     differing = [k for k in shared if len({texts[row.system, k].segment.hypothesis for row in (better, worse)}) > 1]
     rng = generator(settings.seed, "muler-pairs", better.feature, better.system, worse.system, str(better.group))
     for k in sorted(rng.permutation(len(differing)).tolist()[: settings.items]):

@@ -175,7 +175,8 @@ def pearson(
     """Return the correlation, None where one side does not vary."""
     if np.ptp(x) == 0 or np.ptp(y) == 0:
         return None
-    return float(np.corrcoef(x, y)[0, 1])
+    order = np.lexsort([y, x])  # sums in another order differ in the last digit
+    return float(np.corrcoef(x[order], y[order])[0, 1])
 
 
 def discrepancy_rows(decompositions: Sequence[Decomposition]) -> Rows:
