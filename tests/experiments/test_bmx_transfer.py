@@ -257,7 +257,7 @@ def test_the_command_reads_several_files_with_their_own_columns(tmp_path: Path) 
     done = run_command(
         "experiment", "bmx", "--calibrate", str(tmp_path / "wmt17.jsonl"), "--evaluate", str(tmp_path / "other.jsonl"),
         "--human", "wmt17:hand", "other:da", "-m", "token_f1", "-e", "erasure", "--resamples", "9", "--grid=1:2:1",
-        "-o", str(tmp_path / "run"), "--no-figures", "-f", "jsonl",
+        "-o", str(tmp_path / "run"), "--no-figures", "-f", "jsonl", "--store", "none",
     )  # fmt: skip
     assert done.code == 0, done.err
     rows = [json.loads(line) for line in done.out.splitlines()]
