@@ -299,7 +299,7 @@ def check_fields(thing: object) -> None:
     """
     hints = get_type_hints(type(thing))
     for field in dataclasses.fields(thing):  # type: ignore[arg-type]
-        if field.metadata.keys() - {CODE} or not field.init:
+        if field.metadata.keys() - {CODE, _FILE} or not field.init:
             continue
         value, hint = getattr(thing, field.name), hints[field.name]
         widened = widen_number(value, hint)

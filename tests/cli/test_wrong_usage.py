@@ -449,3 +449,22 @@ def test_a_report_on_gates_needs_a_gate(run: Run, verb: str, flag: str) -> None:
     assert f"{flag} has no gate to report on: add --fail-under METRIC=N or --fail-if-worse SYSTEM" in done.err
     assert not Path("gates").exists()
     assert not Path("run").exists()
+
+
+@pytest.mark.parametrize(
+    ("metrics", "explainers"),
+    [
+        (["xmoverscore(map='nowhere.npz', remap='umd')"], []),
+        (["ensemble('chrf', \"bertscore(model='embedded', baseline='nowhere.tsv')\")"], []),
+        ([], ["erasure", "evidence(lexicon='nowhere.npz')"]),
+    ],
+)
+def test_a_file_that_a_spec_names_is_looked_for_before_anything_is_scored(
+    run: Run, metrics: list[str], explainers: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "mine.py").write_text("def score(segments):\n    raise ValueError('was asked')\n")
+    command = ["explain", "-e", *explainers] if explainers else ["score"]
+    done = run(*command, "--sample", "-m", f"{tmp_path}/mine.py:score", *metrics)
+    assert done.code == 3
+    assert "nowhere" in done.err
+    assert "was asked" not in done.err

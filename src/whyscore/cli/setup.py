@@ -52,6 +52,7 @@ from whyscore.scoring.rows import parts_of
 from whyscore.scoring.stack import Progress, Resources, Stages, rate
 from whyscore.scoring.stack import cost as score_cost
 from whyscore.scoring.store import Store
+from whyscore.settings import check_files
 from whyscore.types import Dataset, Finding, Gate, Inputs, Segment
 from whyscore.types.data import natural_order
 
@@ -215,10 +216,9 @@ def refuse_data(data: Dataset, noticed: Sequence[Finding], *, strict: bool) -> N
 
 
 def check_names(metrics: Sequence[str], explainers: Sequence[str] = ()) -> dict[str, Metric]:
-    """Return the metrics by name; those and explainers there are not are refused before files are read."""
+    """Return the metrics by name; what is not there, files included, is refused before data is read."""
     by_name = {name: as_metric(name) for name in metrics}
-    for explainer in explainers:
-        build(explainer, "explainer")
+    check_files([*by_name.values(), *(build(explainer, "explainer") for explainer in explainers)])
     return by_name
 
 

@@ -60,7 +60,7 @@ from whyscore.models.matching import (
 from whyscore.models.pairs import Long, Pinned
 from whyscore.protocols import Encoder, Similarities
 from whyscore.registry import spec_of
-from whyscore.settings import Precision, check_fields
+from whyscore.settings import Precision, check_fields, names_file
 from whyscore.text.alignment import Fill, Pool
 from whyscore.text.files import State, state_of
 from whyscore.types import (
@@ -158,8 +158,8 @@ class BertScore:
     model: str | None = None
     layer: int | None = None
     measure: Literal["f", "p", "r"] = "f"
-    idf: str | None = None
-    baseline: str | None = None
+    idf: str | None = names_file(None)
+    baseline: str | None = names_file(None)
     phrases: int | None = None
     specials: Specials | None = None
     mode: Literal["compat", "paper"] = "compat"

@@ -104,7 +104,7 @@ from whyscore.models.pairs import Long
 from whyscore.models.word_vectors import unit
 from whyscore.protocols import Encoded, Encoder
 from whyscore.registry import files_of, spec_of
-from whyscore.settings import Precision, check_fields
+from whyscore.settings import Precision, check_fields, names_file
 from whyscore.text.alignment import Fill, Pairs, Pieces, PieceScores, Pool, Pooled, carry_marks, pool_words, score_words
 from whyscore.text.files import read_once, text_of
 from whyscore.text.splitters import UnicodeWords
@@ -594,7 +594,7 @@ class Mover:
     layer: int | None = None
     layers: int | None = None
     tokens: Tokens | None = None
-    stop_words: str | None = None
+    stop_words: str | None = names_file(None)
     specials: Specials | None = None
     ngram: int | None = None
     ngram_mean: Mean | None = None
@@ -941,7 +941,7 @@ class XMoverScore(Mover):
     """
 
     version: Literal["v1", "v1-keep", "v2"] = "v1-keep"
-    map: str | None = None
+    map: str | None = names_file(None)
     remap: Kind | None = None
 
     inputs: ClassVar[Inputs] = Inputs.HYPOTHESIS | Inputs.SOURCE
