@@ -51,17 +51,28 @@ NEWSTEST = {
 SINGLE = 1.5e-4
 
 
+def single_p_values(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return p of every pair as mt-metrics-eval computes it, in float32, with the product of this machine."""
+    scores = np.ascontiguousarray(matrix, dtype=np.float32)
+    signs = np.random.default_rng(4).random((1000, scores.shape[1]), dtype=np.float32).round() * 2 - 1
+    flipped, sums = signs @ scores.T, scores.sum(axis=1)
+    i, j = np.triu_indices(len(scores), 1)
+    return np.mean(flipped[:, i] - flipped[:, j] >= sums[i] - sums[j], axis=0)
+
+
 @pytest.mark.parametrize("metric", SUMMEVAL)
 def test_measures_of_summeval_relevance(summeval: Matrices, metric: str) -> None:
     x, z = summeval(metric), summeval("expert_relevance")
     pairwise, soft, differences, ties, epsilon = SUMMEVAL[metric]
     assert pairwise_accuracy(x, z).value == pytest.approx(pairwise, abs=5e-5)
     with threadpool_limits(1):  # float32 sums of a matrix product depend on its threads, as in the original
-        assert soft_pairwise_accuracy(x, z, compat="mtme").value == pytest.approx(soft, abs=1e-12)
+        found = soft_pairwise_accuracy(x, z, compat="mtme").value
+        assert found == pytest.approx(1 - np.abs(single_p_values(x) - single_p_values(z)).mean(), abs=1e-12)
+    assert found == pytest.approx(soft, abs=SINGLE)
     assert difference_correlation(x, z).value == pytest.approx(differences, abs=5e-5)
-    found = acc_eq(x, z)
-    assert found.value == pytest.approx(ties, abs=5.1e-5)
-    assert found.epsilon == pytest.approx(epsilon, rel=1e-3)
+    tied = acc_eq(x, z)
+    assert tied.value == pytest.approx(ties, abs=5.1e-5)
+    assert tied.epsilon == pytest.approx(epsilon, rel=1e-3)
 
 
 def test_long_runs_of_soft_pairwise_accuracy(summeval: Matrices) -> None:

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from whyscore.stats import resampling
-from whyscore.stats.resampling import bootstrap_mean, bootstrap_total, draw_counts
+from whyscore.stats.resampling import bootstrap_mean, bootstrap_total, draw_counts, draw_sums, sort_by_content
 
 
 def test_every_draw_has_as_many_segments_as_there_are() -> None:
@@ -37,6 +37,35 @@ def test_blocks_do_not_change_the_draws(monkeypatch: pytest.MonkeyPatch) -> None
     whole = bootstrap_total(rows, lambda row: row[0] / row[1])
     monkeypatch.setattr("whyscore.stats.resampling._CELLS", 100)
     assert bootstrap_total(rows, lambda row: row[0] / row[1]) == whole
+
+
+@pytest.mark.parametrize("width", [1, 7])
+def test_sums_of_draws_are_exact(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(300, width)) * 10.0 ** rng.integers(-6, 6, width)
+    counts = np.vstack(list(draw_counts(300, 40, 0)))
+    sums = np.vstack(list(draw_sums(rows, 40, 0)))
+    assert np.abs(sums - counts @ rows).max(axis=0) == pytest.approx(0, abs=1e-11 * np.abs(rows).max() * 300)
+    # Drawn one by one, and in another order of the columns, products have other shapes.
+    monkeypatch.setattr(resampling, "_CELLS", 300)
+    np.testing.assert_array_equal(np.vstack(list(draw_sums(rows, 40, 0))), sums)
+    apart = np.hstack([np.vstack(list(draw_sums(rows[:, [k]], 40, 0))) for k in reversed(range(width))])
+    np.testing.assert_array_equal(apart[:, ::-1], sums)
+
+
+def test_counts_keep_their_sums() -> None:
+    rows = np.random.default_rng(0).integers(0, 10**9, (2000, 3)).astype(np.float64)
+    counts = np.vstack(list(draw_counts(2000, 5, 0)))
+    np.testing.assert_array_equal(np.vstack(list(draw_sums(rows, 5, 0))), counts @ rows)
+
+
+def test_last_digits_do_not_change_the_order_of_systems() -> None:
+    rng = np.random.default_rng(0)
+    human, metric = (rng.random((200, 1)) for _ in range(2))
+    human = human.round(1)  # many systems are equal when rounded
+    noisy = metric + rng.normal(size=metric.shape) * 1e-14
+    for exact, other in zip(sort_by_content(metric, human), sort_by_content(noisy, human), strict=True):
+        np.testing.assert_allclose(other, exact, rtol=0, atol=1e-12)
 
 
 def test_nothing_and_one_value_have_no_interval() -> None:

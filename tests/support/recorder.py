@@ -59,8 +59,9 @@ PRINTED = ("text", "markdown", "latex", "md", "tex", "txt")
 NUMBER = re.compile(r"(?<![\w.])[-+−]?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?(?![\w])")
 DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?Z?)?")
 CHOICES = re.compile(r"^'[^']*'(?: or (?:'[^']*'|\w+))+")
-CALIBRATION = re.compile(r'calibration="[0-9a-f]{16}"')
+DIGEST = re.compile(r'(?<=calibration="|.calibration:)[0-9a-f]{16}|(?<=map:clp-|map:umd-)[0-9a-f]{12}')
 DECIMAL = re.compile(r"[-+]?\d+\.\d+(?:e[-+]?\d+)?")
+LONG = re.compile(r"\d+\.\d{12,}(?:e[-+]?\d+)?")
 EMBEDDED = re.compile(r'<script type="application/json"[^>]*>(.*?)</script>', re.DOTALL)
 DEEP = 5
 SHOWN = 10
@@ -678,17 +679,26 @@ def parsed(text: str, form: str, folder: Path) -> dict[str, Any]:
 def settled(value: Any, folder: Path) -> Any:
     """Return data without what differs from day to day and from machine to machine."""
     if isinstance(value, Mapping):
-        return {name: settled(one, folder) for name, one in value.items() if name not in VOLATILE}
+        return {
+            LONG.sub(_shorten, settled(name, folder)): settled(one, folder)
+            for name, one in value.items()
+            if name not in VOLATILE
+        }
     if isinstance(value, list):
         return [settled(one, folder) for one in value]
     if isinstance(value, str):
         value = value.replace(f"{folder}/", "").replace(f"version:{ws.__version__}", "version:own")
-        value = CALIBRATION.sub('calibration="DIGEST"', value)  # of a file that holds the last digits of many numbers
+        value = DIGEST.sub("DIGEST", value)  # of a file that holds the last digits of many numbers
         return CHOICES.sub(lambda found: " or ".join(sorted(found[0].split(" or "))), DATE.sub("DATE", value))
     return value
 
 
 # Comparing ------------------------------------------------------------------------------------------------------------
+
+
+def _shorten(number: re.Match[str]) -> str:
+    """Return a number without its last digits, which differ between processors."""
+    return f"{float(number[0]):.10g}"
 
 
 def differences(expected: Mapping[str, Any], found: Mapping[str, Any], near: float = 0.0) -> list[str]:

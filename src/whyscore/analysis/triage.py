@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from whyscore.errors import DataError, SpecError
 from whyscore.settings import Bootstrapped, Seeded, option, takes
-from whyscore.stats.resampling import block_folds, block_sums, bootstrap_ratio, content_order, draw_counts
+from whyscore.stats.resampling import block_folds, block_sums, bootstrap_ratio, content_order, draw_sums
 from whyscore.types import Dataset, Entry, Estimate, FloatVector
 from whyscore.types.result import Record, Result, Table
 
@@ -304,7 +304,7 @@ class _Rated(NamedTuple):
         bound = sums[:, :count].sum(axis=0) / sums[:, count:].sum(axis=0)
         if settings.draws and settings.confidence > 0.5:  # noqa: PLR2004 - half trusts the estimate
             sums = sums[content_order(sums)]
-            drawn = np.vstack([times @ sums for times in draw_counts(len(sums), settings.draws, settings.seed)])
+            drawn = np.vstack(list(draw_sums(sums, settings.draws, settings.seed)))
             with np.errstate(invalid="ignore"):
                 shares = drawn[:, :count] / drawn[:, count:]
             bound = np.minimum(

@@ -34,7 +34,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from whyscore.errors import DataError, SpecError
 from whyscore.stats.matrices import as_matrix, divide, row_means
-from whyscore.stats.resampling import draw_counts, percentiles, random_rows
+from whyscore.stats.resampling import draw_sums, percentiles, random_rows
 from whyscore.stats.significance import Alternative, check_resampling
 from whyscore.types import Estimate, FloatMatrix, FloatVector, read_only
 
@@ -237,7 +237,7 @@ def _coins(count: int, n: int, seed: int) -> Iterator[FloatMatrix]:
 
 def resample(rows: FloatMatrix, totals: Totals, n: int, seed: int) -> FloatVector:
     """Return the corpus scores of bootstrap samples; the same seed draws the same segments for every system."""
-    return np.concatenate([totals(counts @ rows) for counts in draw_counts(len(rows), n, seed)])
+    return np.concatenate([totals(sums) for sums in draw_sums(rows, n, seed)])
 
 
 def bootstrap_p(deltas: FloatVector, observed: float, kind: Literal["sign", "centred"]) -> PValues:

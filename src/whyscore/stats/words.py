@@ -49,7 +49,7 @@ from numpy.typing import NDArray
 from whyscore.errors import DataError, SpecError
 from whyscore.stats import coefficients
 from whyscore.stats.matrices import divide
-from whyscore.stats.resampling import block_sizes, content_order, draw_counts, percentiles
+from whyscore.stats.resampling import block_sizes, content_order, draw_sums, percentiles
 from whyscore.types import Estimate, FloatMatrix, FloatVector, IntVector
 
 Ties = Literal["expected", "legacy", "first", "low", "high"]
@@ -305,7 +305,7 @@ def mean_estimates(values: FloatMatrix, *, draws: int = 1000, seed: int = 0) -> 
     means = values.mean(axis=1)
     if n == 1 or draws == 0:
         return [Estimate(float(mean), level=LEVEL, n=n, reason="undefined" if n == 1 else None) for mean in means]
-    drawn = np.vstack([counts @ values.T for counts in draw_counts(n, draws, seed)]) / n
+    drawn = np.vstack(list(draw_sums(values.T, draws, seed))) / n
     bounds = zip(means.tolist(), *percentiles(drawn, LEVEL).tolist(), strict=True)
     return [Estimate(mean, least, most, LEVEL, n) for mean, least, most in bounds]
 

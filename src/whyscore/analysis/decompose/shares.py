@@ -53,7 +53,7 @@ from whyscore.marking import Span
 from whyscore.protocols import SupportsMinimumLength
 from whyscore.scoring.store import digest
 from whyscore.stats.correction import correct_p
-from whyscore.stats.resampling import draw_counts, percentiles, random_rows
+from whyscore.stats.resampling import draw_sums, percentiles, random_rows
 from whyscore.text.placeholders import TokenRow
 from whyscore.types import Entry, Explanation, FloatMatrix, FloatVector, ShareTest, Signature
 
@@ -101,7 +101,7 @@ def resample(rows: FloatMatrix, fit: Fit, *, draws: int, seed: int) -> FloatMatr
     """Return the values of each draw of segments, draws x features."""
     if not draws or not len(rows):
         return np.empty((0, fit(rows[:0].sum(axis=0, keepdims=True)).shape[1]))
-    return np.vstack([fit(counts @ rows) for counts in draw_counts(len(rows), draws, seed)])
+    return np.vstack([fit(sums) for sums in draw_sums(rows, draws, seed)])
 
 
 def interval(values: FloatVector, level: float = 0.95) -> Interval:
