@@ -349,8 +349,9 @@ def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
     assert "Traceback" not in told
     out, _ = program(*arguments, cwd=tmp_path).communicate()
     assert "many" in out
-    # Both runs score one text a second time, to see that the function gives the same number.
-    assert sum(map(int, calls.read_text().split())) <= 3000 + 512 + 2
+    # Each call scores one text a second time, to see that the function gives the same number.
+    scored = [int(count) - 1 for count in calls.read_text().split()]
+    assert sum(scored) <= 3000 + 512
 
 
 def test_a_closed_pipe_is_no_error(tmp_path: Path) -> None:
