@@ -1,5 +1,8 @@
 """Tags kept in the score store."""
 
+import tracemalloc
+import zlib
+from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
@@ -48,3 +51,16 @@ def test_a_store_that_cannot_be_written_only_warns(tmp_path: Path) -> None:
     (tmp_path / "s.sqlite").write_text("no store at all, but long enough to be looked at as one")
     with pytest.warns(StoreWarning, match="the results come out all the same"):
         TagStore(Store(tmp_path / "s.sqlite")).put("spacy", TAGS)
+
+
+def test_a_row_that_stands_for_many_megabytes_is_not_unpacked(tmp_path: Path) -> None:
+    kept = TagStore(Store(tmp_path / "s.sqlite"))
+    kept.put("spacy", TAGS)
+    bomb = zlib.compress(b"[" + b" " * 200_000_000 + b"]", 1)
+    kept.store.put_bytes("spacy", [blake2b(b"text", digest_size=16).digest()], [bomb], 0)
+    tracemalloc.start()
+    try:
+        assert kept.get("spacy", [*TAGS, "text"]) == TAGS
+        assert tracemalloc.get_traced_memory()[1] < 150_000_000
+    finally:
+        tracemalloc.stop()

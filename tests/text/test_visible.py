@@ -35,3 +35,11 @@ def test_hostile_texts_names_and_messages_are_shown_harmless(run: Run) -> None:
     ):
         done = run(*asked)
         assert not set("\x1b\x07\x9b\x7f") & set(done.out + done.err), asked
+
+
+def test_a_newline_in_a_name_forges_no_message(run: Run) -> None:
+    for name in ("x\nwhyscore: error: forged.txt", "reference.txt"):
+        Path(name).write_text("a b\n", "utf-8")
+    done = run("score", "-r", "reference.txt", "-t", "x\nwhyscore: error: forged.txt", "-m", "chrf")
+    assert "note: x whyscore: error: forged.txt: 1 of 1 hypotheses" in done.err
+    assert not [line for line in done.err.splitlines() if line.startswith("whyscore: error")]

@@ -387,6 +387,9 @@ def test_bodies_are_counted_until_their_requests_are_answered(monkeypatch: pytes
 def test_other_machines_need_a_token(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["serve", "--host", "0.0.0.0", "--port", "0"]) == 2
     assert "--host 0.0.0.0 lets other machines in: add --token TEXT" in capsys.readouterr().err
+    for token in ("schlüssel", "a\nb", "\udcff"):
+        assert main(["serve", "--token", token, "--port", "0"]) == 2
+        assert "--token has characters that a request cannot carry" in capsys.readouterr().err
     with TestClient(create(ServeSettings(host="0.0.0.0", token="abc")), base_url="http://localhost") as client:
         assert client.get("/").status_code == 401
         assert client.get("/", headers={"Authorization": "Bearer abd"}).status_code == 401

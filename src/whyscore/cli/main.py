@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, cast
 
 from whyscore.errors import UnknownName, WhyscoreError
-from whyscore.marking import visible
+from whyscore.marking import ON_ONE_LINE, visible
 from whyscore.version import __version__
 
 if TYPE_CHECKING:
@@ -305,7 +305,7 @@ def _show_once() -> Callable[..., None]:
     def show(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
         if issubclass(category, UserWarning) and str(message) not in shown:
             shown.add(str(message))
-            _say(f"warning: {message}")
+            _say(f"warning: {message}".translate(ON_ONE_LINE))
 
     return show
 

@@ -12,7 +12,7 @@ from typing import Protocol
 from whyscore.cli.options import OutputSettings
 from whyscore.data.writing import write_lines
 from whyscore.errors import UserError
-from whyscore.marking import visible
+from whyscore.marking import ON_ONE_LINE, visible
 from whyscore.present import Look, present, suffixes
 from whyscore.types import Signature
 from whyscore.types.result import Result
@@ -97,7 +97,7 @@ def tell(output: Says, line: str) -> None:
 def tell_each(output: Says, kind: str, lines: Iterable[object]) -> None:
     """Say notes, warnings or names of files beside the data, each on a line of its own."""
     for line in lines:
-        tell(output, f"{kind}: {line}")
+        tell(output, f"{kind}: {line}".translate(ON_ONE_LINE))
 
 
 def tell_signatures(output: Says, signatures: Iterable[Signature]) -> None:

@@ -440,7 +440,7 @@ def show_findings(noticed: Sequence[Finding], output: QuietSettings) -> None:
     """Tell what was found, the first of them where there are many."""
     shown = noticed if output.verbose else noticed[:_SHOWN]
     for finding in shown:
-        tell(output, f"{'error' if finding.error else 'note'}: {finding}")
+        tell_each(output, "error" if finding.error else "note", [finding])
     if len(noticed) > len(shown):
         tell(output, f"note: {len(noticed) - len(shown)} more; -v shows all")
 

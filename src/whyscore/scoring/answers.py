@@ -23,7 +23,7 @@ from typing import NamedTuple, Protocol, Self, runtime_checkable
 
 from whyscore.errors import DataError, ExecutionError
 from whyscore.protocols import Metric
-from whyscore.scoring.store import Store
+from whyscore.scoring.store import Store, inflate
 from whyscore.text.files import json_of, line
 from whyscore.types import Segment
 
@@ -324,6 +324,6 @@ def _pack(reply: Reply) -> bytes:
 
 def _unpack(row: bytes) -> Reply | None:
     try:
-        return Reply(**json.loads(zlib.decompress(row)))
+        return Reply(**json.loads(inflate(row)))
     except (zlib.error, ValueError, TypeError, RecursionError):
         return None

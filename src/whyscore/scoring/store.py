@@ -53,6 +53,7 @@ _PATIENCE = 60.0  # seconds to wait for another process's transaction
 # million rows stay in memory.
 _CHECKPOINT = 16_000  # pages of 4 KiB
 _CACHE = 32 * 1024  # KiB
+_INFLATED = 64 * 1024**2  # bytes of a row of tags or answers, unpacked
 _CHECKSUM = 4  # bytes
 _RESIDUE = 0x2144DF1C
 _EXPONENT = np.uint32(0x7FF00000)
@@ -568,12 +569,21 @@ def _digest(text: str) -> bytes:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
+def inflate(row: bytes) -> bytes:
+    """Return what was compressed into a row; one that stands for more than any row of the store is as if damaged."""
+    stream = zlib.decompressobj()
+    content = stream.decompress(row, _INFLATED)
+    if not stream.eof:
+        raise zlib.error(f"cut off, or more than {_INFLATED:,} bytes")
+    return content
+
+
 def _pack(tags: Tags) -> bytes:
     return zlib.compress(json.dumps(tags, separators=(",", ":")).encode(), 1)
 
 
 def _unpack(row: bytes) -> Tags:
-    return tuple(Tagged(start, end, tuple(labels)) for start, end, labels in json.loads(zlib.decompress(row)))
+    return tuple(Tagged(start, end, tuple(labels)) for start, end, labels in json.loads(inflate(row)))
 
 
 def _is_tag_row(row: object) -> bool:

@@ -31,6 +31,8 @@ class ServeSettings:
     def __post_init__(self) -> None:
         """Refuse to let other machines in without a token."""
         check(self)
+        if self.token and not (self.token.isascii() and self.token.isprintable()):
+            raise UserError("--token has characters that a request cannot carry: use printable ASCII characters")
         if self.host not in LOOPBACK and not self.token:
             raise UserError(
                 f"--host {self.host} lets other machines in: add --token TEXT, which every request must then carry"

@@ -53,7 +53,7 @@ def load_folder(folder: Path) -> Estimator:
         if card["encoder"] != "embedded":
             return Joint(arrays, card, facts["digest"], folder)
         return Estimator(arrays, facts["digest"])
-    except (KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
+    except (KeyError, ValueError, TypeError, IndexError, AttributeError, OverflowError, RecursionError) as error:
         reason = str(error) if isinstance(error, ValueError) else f"{type(error).__name__} {error}"
         raise DataError(f"holds no estimator of this version: {reason}. Train it again", file=str(path)) from error
 
