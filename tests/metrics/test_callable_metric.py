@@ -567,7 +567,15 @@ def start_command(tmp_path: Path, content: str, *options: str) -> "subprocess.Po
         "none",
         *options,
     ]
-    return subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A shell that runs this suite in the background has told its children to ignore interruptions.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
+    )
 
 
 def test_a_command_ends_though_threads_of_a_function_go_on(tmp_path: Path) -> None:

@@ -470,7 +470,8 @@ def test_no_text_is_scored_twice_even_without_a_store(
     Path("counting.py").write_text(COUNTING, "utf-8")
     evaluate(small, ["counting.py:score"], output="run", settings=QUICK)
     asked = Path("asked.txt").read_text("utf-8").splitlines()
-    assert len(asked) == len(set(asked)) + 1  # one is scored again, to see that the numbers stay the same
+    # Some are scored again, once in 32 at most, to see that the numbers stay the same.
+    assert len(asked) - len(set(asked)) <= 1 + len(set(asked)) // 32
 
 
 def test_metrics_follow_from_the_data(small: Dataset) -> None:

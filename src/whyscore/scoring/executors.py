@@ -132,9 +132,11 @@ class Processes:
                         running[_submit(pool, workers, function, arguments)] = after
                     yield key, result
         except KeyboardInterrupt:
-            # Nobody waits for the batches that workers are at.
+            # Nobody waits for the batches that workers are at, only for the pool's own thread: if it closed its pipe
+            # while the interpreter ends, there would be a traceback.
             for worker in pool._processes.values():  # noqa: SLF001
                 worker.terminate()
+            pool.shutdown(cancel_futures=True)
             _pool.cache_clear()
             raise
         except UnknownName as error:
