@@ -151,7 +151,7 @@ Totals = Callable[[FloatMatrix], FloatVector]
 """Summed rows, one per resample -> the corpus score of each."""
 
 DRAWS = 10_000
-_MARGIN = 1e-9  # of the observed scores: what is left is rounding
+_MARGIN = 1e-9  # of the observed scores, or of differences: what is left is rounding
 
 
 class Units(NamedTuple):
@@ -241,13 +241,18 @@ def resample(rows: FloatMatrix, totals: Totals, n: int, seed: int) -> FloatVecto
 
 
 def bootstrap_p(deltas: FloatVector, observed: float, kind: Literal["sign", "centred"]) -> PValues:
-    """Return the p-values of bootstrap differences: `sign` around 0, `centred` around twice the observed one."""
+    """Return the p-values of bootstrap differences: `sign` around 0, `centred` around twice the observed one.
+
+    Differences that only rounding parts from these values are equal to them.
+    """
+    margin = _MARGIN * float(np.abs(deltas).max(initial=0.0, where=np.isfinite(deltas)))
     if kind == "sign":
-        greater, less = float((deltas <= 0).mean()), float((deltas >= 0).mean())
+        greater, less = float((deltas <= margin).mean()), float((deltas >= -margin).mean())
         two_sided = min(1.0, 2 * min(greater, less))
     else:
-        greater, less = float((deltas >= 2 * observed).mean()), float((deltas <= 2 * observed).mean())
-        two_sided = float((np.abs(deltas - observed) >= abs(observed)).mean())
+        greater = float((deltas >= 2 * observed - margin).mean())
+        less = float((deltas <= 2 * observed + margin).mean())
+        two_sided = float((np.abs(deltas - observed) >= abs(observed) - margin).mean())
     return PValues(two_sided, greater, less, exact=False, method=f"paired bootstrap, {kind}", draws=len(deltas))
 
 
