@@ -344,7 +344,7 @@ def read_yaml(text: str, who: str) -> object:
             return super().compose_node(parent, index)
 
     try:
-        return yaml.load(text, Loader)
+        return Loader(text).get_single_data()
     except (yaml.YAMLError, RecursionError) as error:
         raise ValueError(str(error).splitlines()[0]) from error
 
