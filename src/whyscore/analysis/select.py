@@ -168,7 +168,9 @@ def _diversity(dataset: Dataset, similarity: MetricLike, resources: Resources) -
     for entry in dataset.entries:
         outputs[entry.id].append(entry.segment.hypothesis)
     pairs = [
-        (name, Segment(a, references=(b,))) for name, output in outputs.items() for a, b in combinations(output, 2)
+        (name, Segment(a, references=(b,)))
+        for name, output in outputs.items()
+        for a, b in combinations(sorted(output), 2)
     ]
     entries = tuple(Entry(str(k), "pair", segment) for k, (_, segment) in enumerate(pairs))
     values = score_by_language(Dataset("pairs", entries, dataset.languages), similarity, resources)
