@@ -43,8 +43,10 @@ faults: $(VENV)/.dev
 
 fuzz: $(VENV)/.dev
 	$(PIP) -e '.[fuzz]'
+	mkdir -p build/fuzz
 	for target in spec spans readers parsers; do \
-		$(BIN)/python tests/fuzz/atheris_target.py $$target -max_total_time=$(SECONDS) -max_len=2000 || exit 1; done
+		$(BIN)/python tests/fuzz/atheris_target.py $$target -max_total_time=$(SECONDS) -max_len=2000 \
+			-artifact_prefix=build/fuzz/ || exit 1; done
 
 docs: $(VENV)/.dev
 	$(BIN)/python scripts/make_docs.py
