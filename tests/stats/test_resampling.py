@@ -59,6 +59,11 @@ def test_counts_keep_their_sums() -> None:
     np.testing.assert_array_equal(np.vstack(list(draw_sums(rows, 5, 0))), counts @ rows)
 
 
+def test_numbers_near_the_smallest_keep_their_sums() -> None:
+    rows = np.full((20, 1), 1e-320)
+    np.testing.assert_array_equal(np.vstack(list(draw_sums(rows, 5, 0))), np.full((5, 1), rows.sum()))
+
+
 def test_last_digits_do_not_change_the_order_of_systems() -> None:
     rng = np.random.default_rng(0)
     human, metric = (rng.random((200, 1)) for _ in range(2))

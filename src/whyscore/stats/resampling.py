@@ -28,6 +28,7 @@ LEVEL = 0.95
 _CELLS = 4_000_000  # draws x segments held in memory at a time
 _PART = 1 << 16  # rows that are mixed at a time
 _BITS = 52  # of a sum in float64, besides the first
+_LEAST_EXPONENT = -1074  # of a number in float64
 
 
 def content_order(*tables: FloatMatrix) -> Indices:
@@ -153,7 +154,8 @@ def draw_sums(rows: FloatMatrix, draws: int, seed: int) -> Iterator[FloatMatrix]
     bits are left; counts stay as they are.
     """
     largest = np.max(np.abs(rows), axis=0, initial=0.0, where=np.isfinite(rows))
-    grid = np.exp2(np.ceil(np.log2(np.where(largest > 0, largest, 1.0) * max(1, len(rows)))) - _BITS)
+    exponents = np.ceil(np.log2(np.where(largest > 0, largest, 1.0) * max(1, len(rows)))) - _BITS
+    grid = np.exp2(np.maximum(exponents, _LEAST_EXPONENT))
     exact = np.rint(rows / grid) * grid
     yield from (counts @ exact for counts in draw_counts(len(rows), draws, seed))
 
