@@ -1,6 +1,9 @@
 """Workers on one machine do not take each other's cores."""
 
+import multiprocessing
 import os
+import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,6 +27,15 @@ def fresh_pool() -> Iterator[None]:
     executors._pool.cache_clear()
     yield
     executors._pool.cache_clear()
+
+
+@pytest.mark.usefixtures("fresh_pool")
+def test_workers_end_in_the_middle_of_a_batch_that_nobody_waits_for_any_more() -> None:
+    results = Processes(1).map(time.sleep, [(0,), (3600,)], "sleep")
+    assert next(results) is None
+    (worker,) = multiprocessing.active_children()
+    results.close()
+    assert worker.exitcode == -signal.SIGTERM
 
 
 @pytest.mark.usefixtures("fresh_pool")

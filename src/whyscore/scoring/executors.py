@@ -131,13 +131,10 @@ class Processes:
                     for after, arguments in islice(waiting, 1):
                         running[_submit(pool, workers, function, arguments)] = after
                     yield key, result
-        except KeyboardInterrupt:
-            # Nobody waits for the batches that workers are at, only for the pool's own thread: if it closed its pipe
-            # while the interpreter ends, there would be a traceback.
-            for worker in pool._processes.values():  # noqa: SLF001
-                worker.terminate()
-            pool.shutdown(cancel_futures=True)
-            _pool.cache_clear()
+        except (KeyboardInterrupt, GeneratorExit):
+            # The second comes where whoever asked was interrupted, and only those batches are ended that are running.
+            if running:
+                _end(pool)
             raise
         except UnknownName as error:
             hint = "workers know installed plugins and file.py:function, not names registered in one process"
@@ -151,6 +148,18 @@ class Processes:
         finally:
             for future in running:
                 future.cancel()
+
+
+def _end(pool: ProcessPoolExecutor) -> None:
+    """End workers in the middle of their batches.
+
+    Nobody waits for these, only for the pool's own thread: if it closed its pipe while the interpreter ends, there
+    would be a traceback.
+    """
+    for worker in (pool._processes or {}).values():  # noqa: SLF001
+        worker.terminate()
+    pool.shutdown(cancel_futures=True)
+    _pool.cache_clear()
 
 
 @lru_cache(maxsize=1)
