@@ -327,9 +327,24 @@ def test_what_a_file_imports_from_its_folder_travels_too(tmp_path: Path) -> None
     )
     (tmp_path / "part").mkdir()
     (tmp_path / "part" / "inner.py").write_text("VALUE = 7.0\n", "utf-8")
-    folder = ship(spec).folder
-    assert folder is not None
-    assert (folder / "part" / "inner.py").read_text("utf-8") == "VALUE = 7.0\n"
+    shipment = ship(spec)
+    assert shipment.folder is not None
+    assert (shipment.folder / "part" / "inner.py").read_text("utf-8") == "VALUE = 7.0\n"
+    shipment.clear()
+
+
+def test_files_that_cannot_travel_together_leave_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    targets = []
+    for number in range(2):
+        (tmp_path / str(number)).mkdir()
+        targets.append(written(tmp_path / str(number), "import part\n\ndef score(segments):\n    return [0.0]\n"))
+        (tmp_path / str(number) / "part.py").write_text(f"VALUE = {number}\n", "utf-8")
+    with pytest.raises(ExecutionError, match=r"two files part\.py differ: give one of them another name"):
+        ship(f"ensemble({targets})")
+    assert not list(tmp_path.glob("whyscore-ray-*"))
 
 
 def test_a_file_that_changes_between_calls_gives_its_new_numbers(

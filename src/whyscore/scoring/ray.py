@@ -192,6 +192,17 @@ def ship(spec: str) -> Shipment:
     if not files:
         return Shipment(spec, None)
     folder, held = held_folder("whyscore-ray-")
+    shipment = Shipment(str(moved), folder, {name: path for path, name in files.items()}, held)
+    try:
+        _copy_sources(files, folder)
+    except BaseException:
+        shipment.clear()
+        raise
+    return shipment
+
+
+def _copy_sources(files: Mapping[str, str], folder: Path) -> None:
+    """Copy each file, under its new name, and the modules beside it that it imports."""
     for path, name in files.items():
         (_, content), *others = read_sources(Path(path).resolve()).contents.items()
         for place, text in ((folder / name, content), *((folder / other, text) for other, text in others)):
@@ -199,7 +210,6 @@ def ship(spec: str) -> Shipment:
                 raise ExecutionError(f"two files {place.relative_to(folder)} differ: give one of them another name")
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(text)
-    return Shipment(str(moved), folder, {name: path for path, name in files.items()}, held)
 
 
 def _relocate(value: Value, files: dict[str, str]) -> Value:
@@ -281,16 +291,26 @@ class Ray:
     def _gather(self, metric: Metric) -> "_Work":
         """Return the workers of the last call where they can go on, otherwise new ones."""
         shipped = ship(spec_of(metric))
-        if self.crew:
-            work = self.crew.pop()
-            if work.resume(metric, shipped):
-                return work
-            work.close()
         try:
+            if self.crew:
+                work = self.crew.pop()
+                if _resume(work, metric, shipped):
+                    return work
             return _Work(replace(self), self.rates, metric, shipped)
         except BaseException:
             shipped.clear()
             raise
+
+
+def _resume(work: "_Work", metric: Metric, shipped: Shipment) -> bool:
+    """Return whether workers go on with a metric; they are ended where they cannot."""
+    resumed = False
+    try:
+        resumed = work.resume(metric, shipped)
+    finally:
+        if not resumed:
+            work.close()
+    return resumed
 
 
 class _Resident:
