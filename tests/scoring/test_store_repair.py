@@ -218,7 +218,6 @@ def test_a_damaged_row_of_an_older_schema_gets_no_new_checksum(store: Store) -> 
 
 
 @pytest.mark.filterwarnings("ignore::whyscore.scoring.store.StoreWarning")
-@pytest.mark.filterwarnings("ignore::whyscore.scoring.store.StoreWarning")
 @pytest.mark.parametrize(
     "statements",
     [
@@ -237,10 +236,21 @@ def test_rows_under_another_signature_are_not_used_and_reported(store: Store, st
     assert check(store)
 
 
+@pytest.mark.parametrize("row", ["7", "'text'", "NULL"])
+def test_a_row_of_another_type_is_not_used_and_reported(store: Store, row: str) -> None:
+    change(store, "CREATE TABLE loose (digest BLOB PRIMARY KEY, row BLOB) WITHOUT ROWID")
+    change(store, f"INSERT INTO loose SELECT digest, iif(digest = x'{KEYS[3].hex()}', {row}, row) FROM scores_1")
+    change(store, "DROP TABLE scores_1")
+    change(store, "ALTER TABLE loose RENAME TO scores_1")
+    with pytest.warns(StoreWarning, match=r"1 rows of chrf.version:1 are damaged and not used"):
+        assert set(KEYS) - set(store.get("chrf|version:1", KEYS, 2)) == {KEYS[3]}
+    assert check(store) == ["1 rows of chrf|version:1 are damaged"]
+
+
 def test_a_table_that_is_gone_is_reported_and_made_again(store: Store) -> None:
     change(store, "UPDATE signatures SET number = 9 WHERE number = 1")
     assert check(store)
-    with pytest.warns(StoreWarning, match=r"is damaged: the rows of chrf.version:1 are gone"):
+    with pytest.warns(StoreWarning, match=r"is damaged: the rows of chrf.version:1 are missing"):
         assert store.get("chrf|version:1", KEYS, 2) == {}
     store.put("chrf|version:1", KEYS, ROWS)
     assert np.array_equal(all_rows(store), ROWS)

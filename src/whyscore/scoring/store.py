@@ -233,7 +233,7 @@ class Store:
             return None
         table = f"scores_{int(row[0])}"
         if self._connection().execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone() is None:
-            self._warn(f"{self.path} is damaged: the rows of {signature} are gone")
+            self._warn(f"{self.path} is damaged: the rows of {signature} are missing")
             return None
         return table
 
@@ -241,10 +241,12 @@ class Store:
         """Return the table of a signature, made where there is none; rows of another width go."""
         insert = (
             "INSERT INTO signatures (signature, width, used) VALUES (?1, ?2, ?3) "
-            "ON CONFLICT DO UPDATE SET width = ?2, used = ?3 RETURNING number"
+            "ON CONFLICT (signature) DO UPDATE SET width = ?2, used = ?3"
         )
         before = connection.execute("SELECT width FROM signatures WHERE signature = ?", (signature,)).fetchone()
-        (number,) = connection.execute(insert, (signature, width, datetime.now(UTC).isoformat())).fetchone()
+        connection.execute(insert, (signature, width, datetime.now(UTC).isoformat()))
+        query = "SELECT number FROM signatures WHERE signature = ?"
+        (number,) = connection.execute(query, (signature,)).fetchone()
         if before is not None and before[0] != width:
             connection.execute(f"DROP TABLE IF EXISTS scores_{int(number)}")
         columns = "(digest BLOB PRIMARY KEY, row BLOB NOT NULL) WITHOUT ROWID"
@@ -340,7 +342,9 @@ def _are_whole(rows: Mapping[bytes, bytes], width: int, mark: int) -> bool:
     surely as by its own CRC: the same bytes after two different values give two different values.
     """
     keys = b"".join(rows)
-    if len(keys) != _BYTES * len(rows) or set(map(len, rows.values())) != {8 * width + _CHECKSUM}:
+    if set(map(type, rows.values())) != {bytes} or set(map(len, rows.values())) != {8 * width + _CHECKSUM}:
+        return False
+    if len(keys) != _BYTES * len(rows):
         return False
     words = np.frombuffer(bytearray().join(rows.values()), "<u4").reshape(len(rows), -1)
     if (words[:, 1:-1:2] & _EXPONENT == _EXPONENT).any():
