@@ -12,8 +12,10 @@ which lines were reached, or `mutated` by chance alone. The parser fixtures need
 alone imports them.
 """
 
+import atexit
 import json
 import random
+import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -48,7 +50,9 @@ _fresh = count()
 def _folder(name: str) -> Path:
     """Return a folder, in memory where there is such a place: a file on disk takes longer than its parser."""
     memory = Path("/dev/shm")
-    return Path(mkdtemp(prefix=f"whyscore-{name}-", dir=memory if memory.is_dir() else None))
+    folder = Path(mkdtemp(prefix=f"whyscore-{name}-", dir=memory if memory.is_dir() else None))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 def spec(data: bytes) -> None:

@@ -250,7 +250,7 @@ def test_memory_is_limited_and_failures_tell_nothing_of_the_machine(queue: Queue
         assert await queue.answer(take, 20, there, large=False) == 20 * 2**20
         with pytest.raises(UserError, match="this takes more than 100 MB of memory"):
             await queue.answer(take, 4000, there, large=False)
-        with pytest.raises(UserError, match=r"^this could not be scored$"):
+        with pytest.raises(UserError, match=r"^this request failed$"):
             await queue.answer(fail, None, there, large=False)
         with pytest.raises(WhyscoreError, match="the worker process ended"):
             await queue.answer(end, None, there, large=False)

@@ -188,7 +188,7 @@ def _answer(connection: Connection, store: Path | None, memory: int) -> None:
             reply = (None, refusal, False)
         except Exception:  # noqa: BLE001 - a server goes on
             traceback.print_exc()
-            reply = (None, "this could not be scored", True)  # no details of the machine
+            reply = (None, "this request failed", True)  # no details of the machine
         connection.send(reply)
         if not reply[-1]:
             return
