@@ -61,7 +61,7 @@ class LearnMapSettings(Seeded):
     )
     limit: int | None = option(
         None,
-        "learn from N fit pairs, drawn by what they say (default: as the mode has it)",
+        "learn from N suitable pairs, sampled by content (default: set by --mode)",
         flags=("--pairs",),
         least=1,
         metavar="N",

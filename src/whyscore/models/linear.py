@@ -54,7 +54,7 @@ _ordered: "WeakKeyDictionary[Linear, _Ordered]" = WeakKeyDictionary()
 
 
 def speed_up(network: "Module") -> None:
-    """Make the linear layers of a network multiply by oneDNN, where it can be had."""
+    """Make the linear layers of a network multiply by oneDNN, where it is available."""
     if not available():
         return
     nn = importlib.import_module("torch.nn")

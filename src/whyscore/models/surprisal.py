@@ -14,7 +14,7 @@ finding errors without looking at the source (Shannon 1948 for the measure). Two
       its tokens: "state-of-the-art" is as rare as its rarest part. A token that is not listed counts as the rarest one.
    d. Punctuation has 0.
 
-`frequency_problem` says whether the second can be had, and why not.
+`frequency_problem` says whether the second is available, and why not.
 """
 
 import importlib
