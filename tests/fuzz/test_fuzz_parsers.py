@@ -128,7 +128,7 @@ READING = {
     "what the operating system says of a process": {
         "web/workers.py",
     },
-    "source code of the user, which is run": {"metrics/callable.py"},
+    "source code of the user, which is run": {"scoring/ray.py", "text/sources.py"},
     "tests/analysis/train": {"analysis/train/examples.py", "data/writing.py", "metrics/estimators/joint.py"},
     "tests/metrics/judge": {
         "metrics/judge/client.py", "metrics/judge/metric.py", "metrics/judge/parsing.py", "scoring/answers.py",
