@@ -151,3 +151,17 @@ def test_wide_kernels_are_chosen_where_nobody_chose(
     os.environ.pop(entry.KERNELS, None)
     entry.choose_kernels()
     assert entry.KERNELS not in os.environ
+
+
+@pytest.mark.parametrize(
+    ("own", "expected"), [({}, "1"), ({"OPENBLAS_NUM_THREADS": "4"}, "4"), ({"OMP_NUM_THREADS": "4"}, None)]
+)
+def test_openblas_has_one_thread_where_nobody_chose(
+    own: dict[str, str], expected: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "environ", dict(own))
+    entry.choose_kernels()  # numpy is loaded: too late
+    assert os.environ == own
+    monkeypatch.setattr(sys, "modules", {})
+    entry.choose_kernels()
+    assert os.environ.get("OPENBLAS_NUM_THREADS") == expected

@@ -33,16 +33,26 @@ VARIABLE = "WHYSCORE_DEBUG"
 KERNELS = "OPENBLAS_CORETYPE"
 """By which OpenBLAS is told the processor whose instructions it uses."""
 
+THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "GOTO_NUM_THREADS")
+"""By which OpenBLAS is told how many threads it uses; the first of them counts."""
+
 _PROCESSOR = Path("/proc/cpuinfo")
 _AVX512 = frozenset(["AuthenticAMD", "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"])
 
 
 def choose_kernels() -> None:
-    """Let OpenBLAS use AVX-512 on processors of AMD that have it, where nobody chose otherwise.
+    """Set how OpenBLAS multiplies, where nobody chose otherwise and numpy has not loaded it.
 
-    The one in numpy's wheels takes newer ones for Haswell, whose products in float64 take 1.6 times as long.
+    1. One thread: its threads wait for each other by spinning, which costs several times what they save where anything
+       else runs on the machine. Work is divided among processes (`--jobs`).
+    2. AVX-512 on processors of AMD that have it. The one in numpy's wheels takes newer ones for Haswell, whose products in
+       float64 take 1.6 times as long.
     """
-    if KERNELS in os.environ or "numpy" in sys.modules:
+    if "numpy" in sys.modules:
+        return
+    if not any(name in os.environ for name in THREADS):
+        os.environ[THREADS[0]] = "1"
+    if KERNELS in os.environ:
         return
     with contextlib.suppress(OSError), _PROCESSOR.open(encoding="utf-8", errors="replace") as file:
         # The first of the processors tells.
