@@ -45,8 +45,8 @@ def choose_kernels() -> None:
 
     1. One thread: its threads wait for each other by spinning, which costs several times what they save where anything
        else runs on the machine. Work is divided among processes (`--jobs`).
-    2. AVX-512 on processors of AMD that have it. The one in numpy's wheels takes newer ones for Haswell, whose products in
-       float64 take 1.6 times as long.
+    2. AVX-512 on processors of AMD that have it. The one in numpy's wheels takes newer ones for Haswell, whose products
+       in float64 take 1.6 times as long.
     """
     if "numpy" in sys.modules:
         return
