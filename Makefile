@@ -23,10 +23,10 @@ demo: $(VENV)/.demo
 	@echo "open run/report.html in a browser"
 
 test: check $(VENV)/.browser
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not slow"
+	$(BIN)/python -m pytest -n 2 --dist loadgroup --durations=30 -m "not slow"
 
 test-all: check $(VENV)/.browser
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 2 --dist loadgroup --durations=30
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check src tests benchmarks parity scripts training
