@@ -277,6 +277,7 @@ HOLDERS = (
     "process 7 on another-machine, since 2020-01-01T00:00:00Z",
     "",
     "\0 no lock at all",
+    "\udcff\udcfe\0",  # bytes that are no UTF-8
 )
 
 
@@ -285,7 +286,7 @@ def stale_lock(bench: Bench, number: int) -> list[str]:
     place = bench.place("stale", number)
     place.run.mkdir()
     text = HOLDERS[number % len(HOLDERS)].format(machine=platform.node(), this=os.getpid())
-    (place.run / ".lock").write_text(text, "utf-8")
+    (place.run / ".lock").write_text(text, "utf-8", errors="surrogateescape")
     told = place.complete()
     wrong = [f"{told}"] * bool(told.code) + ["the files differ"] * (not bench.good(place))
     return wrong + ["the lock stayed"] * (place.run / ".lock").exists()

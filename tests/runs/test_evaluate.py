@@ -438,6 +438,7 @@ HOLDERS = [
     (f"process {10**30} on {platform.node()}, since 2026-01-01T00:00:00Z", False),
     ("", False),
     ("\0 no lock \ud7ff", False),
+    ("\udcff\udcfe\0", False),  # bytes that are no UTF-8
 ]
 
 
@@ -451,7 +452,7 @@ def test_what_a_lock_file_says_counts_only_where_there_are_no_locks(
 
     if not locks:
         monkeypatch.setattr("fcntl.flock", refuse)
-    (tmp_path / ".lock").write_text(holder, "utf-8")
+    (tmp_path / ".lock").write_text(holder, "utf-8", errors="surrogateescape")
     if held and not locks:
         message = rf"in use by {re.escape(holder)}: wait .* If it has ended, delete .*\.lock"
         with pytest.raises(ExecutionError, match=message), lock(tmp_path):

@@ -90,7 +90,7 @@ def _open_lock(folder: Path) -> TextIO | None:
     while True:
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            file = (folder / LOCK).open("a+", encoding="utf-8")
+            file = (folder / LOCK).open("a+", encoding="utf-8", errors="replace")
         except OSError:
             return None
         held = hold(file)
