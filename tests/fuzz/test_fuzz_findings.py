@@ -206,6 +206,15 @@ def test_aliases_that_multiply_are_refused(tmp_path: Path, lines: list[str]) -> 
     assert languages_of(tmp_path) is None
 
 
+@pytest.mark.parametrize("value", ["!!timestamp foo", "!!int ''", "!!int '_'", "!!float ''", "!!bool foo"])
+def test_values_that_are_not_what_their_tags_say_are_refused(tmp_path: Path, value: str) -> None:
+    written(tmp_path, "hparams.yaml", "class_identifier: regression_metric", f"dropout: {value}")
+    with pytest.raises(DataError, match=r"hparams.yaml: is not YAML of plain values: "):
+        settings_of(str(tmp_path))
+    written(tmp_path, "README.md", "---", f"version: {value}", "language: [de]", "---")
+    assert languages_of(tmp_path) is None
+
+
 def test_a_card_of_blank_lines_is_read_at_once(tmp_path: Path) -> None:
     path = written(tmp_path, "README.md", "---", *[""] * 30_000)
     start = time.process_time()

@@ -345,8 +345,9 @@ def read_yaml(text: str, who: str) -> object:
 
     try:
         return Loader(text).get_single_data()
-    except (yaml.YAMLError, RecursionError) as error:
-        raise ValueError(str(error).splitlines()[0]) from error
+    except Exception as error:
+        # A tagged value (`!!int ''`, `!!timestamp x`) raises whatever the constructor of its kind runs into.
+        raise ValueError((str(error) or type(error).__name__).splitlines()[0]) from error
 
 
 def refuse(where: Path, missing: Sequence[str], unexpected: Sequence[str], sizes: Mapping[str, str]) -> None:
