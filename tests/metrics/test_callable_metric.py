@@ -2,6 +2,7 @@
 
 import math
 import os
+import pickle
 import re
 import signal
 import subprocess
@@ -528,6 +529,30 @@ def test_a_function_whose_numbers_change_later_is_refused(tmp_path: Path) -> Non
     assert metric.score(segments[:8]).tolist() == [1] * 8  # too few to ask again
     with pytest.raises(ContractError, match="gave 0 for '0' and 1 when asked again"):
         metric.score(segments)
+
+
+def test_a_wrong_number_of_answers_is_told_with_the_segment_that_was_asked_about_again(tmp_path: Path) -> None:
+    file = tmp_path / "short.py"
+    file.write_text("def score(segments):\n    return [1.0] * min(len(segments), 40)\n", "utf-8")
+    metric = build(f"{file}:score")
+    segments = [Segment(str(number)) for number in range(40)]
+    assert metric.score(segments).tolist() == [1] * 40
+    message = "41 numbers for 41 segments (40 and an earlier one again, as a check), got 40 numbers"
+    with pytest.raises(ContractError, match=re.escape(f"short.py:score must return {message}")):
+        metric.score(segments)
+
+
+def test_a_metric_that_was_used_is_found_again_by_another_process(file: Path) -> None:
+    metric = Callable(f"{file}:words", reads=("hypothesis",))
+    assert metric.score(SEGMENTS).tolist() == [4, 2]
+    program = (
+        "import pickle, sys\nfrom whyscore import Segment\n"
+        "metric = pickle.load(sys.stdin.buffer)\nprint(metric.signature(), metric.score([Segment('a cat')]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], input=pickle.dumps(metric), capture_output=True, check=True, timeout=60
+    )
+    assert done.stdout.decode() == f"{metric.signature()} [4.]\n"
 
 
 def test_a_function_that_closes_streams_and_leaves_the_folder_harms_nothing(

@@ -282,6 +282,10 @@ class Callable:
         if "hypothesis" not in self.reads:
             raise SpecError(f"callable: reads is {self.reads!r}, expected 'hypothesis' and what else it depends on")
 
+    def __getstate__(self) -> list[object]:
+        """Return the options alone: another process finds the function by its name."""
+        return [[] if option.name == "_found" else getattr(self, option.name) for option in fields(self)]
+
     @property
     def inputs(self) -> Inputs:
         inputs = Inputs(0)
@@ -338,7 +342,7 @@ class Callable:
         witness.unchecked += len(segments)
         if witness.unchecked < _CHECKED_EVERY:
             return self._call(segments)
-        values = self._call([*segments, witness.segment])
+        values = self._call(segments, witness.segment)
         self._check_steady(witness, values[-1])
         witness.unchecked = 0
         return values[:-1]
@@ -351,12 +355,13 @@ class Callable:
                 "other segments, and cannot be used"
             )
 
-    def _call(self, segments: Sequence[Segment]) -> FloatVector:
-        """Return what the function gives, or say what is wrong with it."""
+    def _call(self, segments: Sequence[Segment], *again: Segment) -> FloatVector:
+        """Return what the function gives for segments, and for some `again`, or say what is wrong with it."""
+        segments = [*segments, *again]
         function = self._function
         arguments = self._arguments(self._called_with, segments)
         originals = self._arguments(self._called_with, segments)
-        subject = quote_start(segments[0].hypothesis) if len(segments) == 1 else f"{len(segments)} segments"
+        subject = quote_start(segments[0].hypothesis) if len(segments) == 1 else _count(segments, len(again))
         try:
             with _contain_output():
                 answer = function(*arguments)
@@ -372,7 +377,7 @@ class Callable:
             ) from error
         if arguments != originals:
             raise ContractError(f"{self.name} changed what it was given: let it work on a copy, list(texts)")
-        return _check_answer(answer, segments, self.name)
+        return _check_answer(answer, segments, self.name, len(again))
 
     def _arguments(self, takes: str, segments: Sequence[Segment]) -> tuple[list[object], ...]:
         if takes == "segments":
@@ -432,9 +437,14 @@ def _line_of(error: BaseException, function: Function) -> str:
     return f" ({file}, line {lines[-1]})" if lines else ""
 
 
-def _check_answer(answer: object, segments: Sequence[Segment], name: str) -> FloatVector:
-    """Return the answer as numbers, or say what is wrong with it."""
-    expected = f"{name} must return {len(segments)} numbers for {len(segments)} segments"
+def _count(segments: Sequence[Segment], again: int) -> str:
+    repeated = f" ({len(segments) - again} and an earlier one again, as a check)" if again else ""
+    return f"{len(segments)} segments{repeated}"
+
+
+def _check_answer(answer: object, segments: Sequence[Segment], name: str, again: int = 0) -> FloatVector:
+    """Return the answer as numbers, or say what is wrong with it; the last `again` segments were scored before."""
+    expected = f"{name} must return {len(segments)} numbers for {_count(segments, again)}"
     try:
         values = np.asarray(answer)
     except (TypeError, ValueError) as error:
