@@ -20,7 +20,6 @@
 
 import ast
 import dataclasses
-import hashlib
 import importlib
 import inspect
 import json
@@ -401,46 +400,6 @@ def _code(value: object, model: object) -> str:
     if isinstance(value, str) and "://" not in value:
         return value.rpartition(":")[0]
     return str(model if value is True else value)
-
-
-def files_of(thing: object) -> dict[str, str]:
-    """Return the files that a component names, anywhere inside it, with a digest of what each holds now.
-
-    A text names a file where there is one of that name: as it is, behind a prefix (`list:words.txt`) or before a
-    function (`metric.py:score`). A folder counts as the files in it, that of a model with the folders in it.
-    """
-    if isinstance(thing, str):
-        parts = {thing, thing.rpartition(":")[0], thing.rpartition(":")[2], thing.rpartition("=")[2]}
-        return {part: digest for part in sorted(parts - {""}) if (digest := _digest(part))}
-    files: dict[str, str] = {}
-    if isinstance(thing, tuple | list):
-        for item in thing:
-            files |= files_of(item)
-    elif dataclasses.is_dataclass(thing) and not isinstance(thing, type):
-        for field in dataclasses.fields(thing):
-            files |= files_of(getattr(thing, field.name))
-    return files
-
-
-_MODEL = ("config.json", "modules.json", "hparams.yaml", "config.cfg")
-"""The folder of a model has one of these."""
-
-
-def _digest(name: str) -> str | None:
-    """Return a digest of a file, or of all files in a folder; None where there is none of that name."""
-    try:
-        path = Path(name).expanduser()
-        members = path.rglob("*") if any((path / name).is_file() for name in _MODEL) else path.glob("*")
-        files = sorted(member for member in members if member.is_file()) if path.is_dir() else [path]
-        if not files or not all(member.is_file() for member in files):
-            return None
-        whole = hashlib.blake2b(digest_size=8)
-        for member in files:
-            with member.open("rb") as file:
-                whole.update(hashlib.file_digest(file, "blake2b").digest())
-    except (OSError, ValueError, RuntimeError):  # no name of a file, or one that may not be read
-        return None
-    return whole.hexdigest()
 
 
 def build(spec: str | Spec, kind: str = "metric") -> typing.Any:  # noqa: ANN401 - the kind decides the protocol

@@ -51,10 +51,11 @@ from whyscore.protocols import (
     TokenMasker,
     WordScorer,
 )
-from whyscore.registry import build, files_of, spec_of
+from whyscore.registry import build, spec_of
 from whyscore.scoring.rows import Oriented, orient
 from whyscore.scoring.stack import LOCAL, Prepared, Resources, require
 from whyscore.settings import check_files
+from whyscore.text.files import files_of
 from whyscore.text.maskers import Replace
 from whyscore.text.randomness import generator
 from whyscore.text.splitters import WhiteSpace

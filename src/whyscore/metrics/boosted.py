@@ -20,10 +20,11 @@ from whyscore.errors import SpecError, TextFailure
 from whyscore.explainers.engine import explain_segments, failure_message, make_plan, sides_of
 from whyscore.explainers.masks.erasure import Erasure
 from whyscore.protocols import Aggregator, Explainer, Masker, Metric, Splitter
-from whyscore.registry import component, files_of, spec_of
+from whyscore.registry import component, spec_of
 from whyscore.scoring.rows import asks_model, orient
 from whyscore.scoring.stack import LOCAL, Resources, needs
 from whyscore.settings import check_fields
+from whyscore.text.files import files_of
 from whyscore.text.splitters import WhiteSpace
 from whyscore.types import Explanation, FloatVector, Inputs, Segment, Side, Signature
 from whyscore.version import __version__

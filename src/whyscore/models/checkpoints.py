@@ -39,7 +39,7 @@ from whyscore.models.pairs import Coder
 from whyscore.models.tensors import SUFFIX, check_tensors
 from whyscore.registry import spec_of
 from whyscore.settings import Precision
-from whyscore.text.files import read_once, whole
+from whyscore.text.files import digest_file, read_once, whole
 from whyscore.types import Signature
 from whyscore.version import __version__
 
@@ -410,16 +410,7 @@ def revision(home: ModelLocation, files: Sequence[Path]) -> str:
     if Path(home.name).expanduser().is_dir():
         settings = {file for pattern in (*SMALL, "*.yaml") for file in home.folder.glob(pattern)}
         parts += sorted(file for file in settings if file.suffix != ".md" and file not in parts)
-    whole = hashlib.blake2b(digest_size=6)
-    for part in parts:
-        whole.update(_digest(part))
-    return whole.hexdigest()
-
-
-@read_once(256)
-def _digest(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "blake2b").digest()
+    return hashlib.blake2b(b"".join(map(digest_file, parts)), digest_size=6).hexdigest()
 
 
 def _shards(file: str) -> tuple[str, ...]:

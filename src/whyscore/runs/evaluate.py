@@ -54,7 +54,7 @@ from whyscore.data.writing import lock, temporary_folder, write_lines
 from whyscore.errors import DataError, MissingInput, SpecError, UserError
 from whyscore.explainers.engine import failure_message, make_plan
 from whyscore.protocols import CorpusMetric, Executor, MatrixMetric, Metric, WordScorer
-from whyscore.registry import build, files_of
+from whyscore.registry import build
 from whyscore.runs import folder as runs
 from whyscore.runs.folder import Run, growing_blocks, read_run, read_scores
 from whyscore.scoring.answers import Answers, AsksModel
@@ -63,7 +63,7 @@ from whyscore.scoring.stack import LOCAL, Progress, Resources, Stages, require
 from whyscore.scoring.store import Store
 from whyscore.settings import Bootstrapped, Seeded, again, check, check_files, option, takes
 from whyscore.taggers.spacy import find_pipeline
-from whyscore.text.files import REASONS
+from whyscore.text.files import REASONS, files_of
 from whyscore.text.randomness import generator
 from whyscore.types import (
     ClusterRank,

@@ -16,10 +16,10 @@ from typing import Protocol
 
 from whyscore.errors import MissingExtra, SpecError, need_package
 from whyscore.protocols import Tagged
-from whyscore.registry import files_of, spec_of
+from whyscore.registry import spec_of
 from whyscore.settings import check_fields
 from whyscore.taggers.aligned import Word, tag_words
-from whyscore.text.files import read_once
+from whyscore.text.files import files_of, read_once
 from whyscore.text.stemming import language_code
 from whyscore.types import Signature
 

@@ -1,11 +1,15 @@
 """Small files of a user, read whole: UTF-8 and JSON, with every complaint on one line that names the file.
 
+What a component reads is known by the files that it names, and what they hold: a file is read again when it changed.
+
 Data sets, which can be large, packed or in other encodings, are read in `whyscore.data`.
 
 JSON that every reader understands: one line an object, no NaN, floats in the shortest form that reads back equal.
 """
 
+import dataclasses
 import glob
+import hashlib
 import json
 import math
 import os
@@ -92,6 +96,50 @@ def state_of(path: str | Path) -> State | None:
     except (OSError, ValueError, RuntimeError):  # no such file, a zero in the name, nobody's home
         return None
     return state.st_mtime_ns, state.st_ctime_ns, state.st_size, state.st_ino
+
+
+@read_once(1024)
+def digest_file(path: Path) -> bytes:
+    """Return a digest of what a file holds; it is read again when it has changed."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "blake2b").digest()
+
+
+def files_of(thing: object) -> dict[str, str]:
+    """Return the files that a component names, anywhere inside it, with a digest of what each holds now.
+
+    A text names a file where there is one of that name: as it is, behind a prefix (`list:words.txt`) or before a
+    function (`metric.py:score`). A folder counts as the files in it, that of a model with the folders in it.
+    """
+    if isinstance(thing, str):
+        parts = {thing, thing.rpartition(":")[0], thing.rpartition(":")[2], thing.rpartition("=")[2]}
+        return {part: digest for part in sorted(parts - {""}) if (digest := _digest_named(part))}
+    files: dict[str, str] = {}
+    if isinstance(thing, tuple | list):
+        for item in thing:
+            files |= files_of(item)
+    elif dataclasses.is_dataclass(thing) and not isinstance(thing, type):
+        for field in dataclasses.fields(thing):
+            files |= files_of(getattr(thing, field.name))
+    return files
+
+
+_MODEL = ("config.json", "modules.json", "hparams.yaml", "config.cfg")
+"""The folder of a model has one of these."""
+
+
+def _digest_named(name: str) -> str | None:
+    """Return a digest of a file, or of all files in a folder; None where there is none of that name."""
+    try:
+        path = Path(name).expanduser()
+        members = path.rglob("*") if any((path / name).is_file() for name in _MODEL) else path.glob("*")
+        files = sorted(member for member in members if member.is_file()) if path.is_dir() else [path]
+        if not files or not all(member.is_file() for member in files):
+            return None
+        whole = hashlib.blake2b(b"".join(map(digest_file, files)), digest_size=8)
+    except (OSError, ValueError, RuntimeError):  # no name of a file, or one that may not be read
+        return None
+    return whole.hexdigest()
 
 
 ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")

@@ -103,10 +103,10 @@ from whyscore.models.matching import pieces_of
 from whyscore.models.pairs import Long
 from whyscore.models.word_vectors import unit
 from whyscore.protocols import Encoded, Encoder
-from whyscore.registry import files_of, spec_of
+from whyscore.registry import spec_of
 from whyscore.settings import Precision, check_fields, names_file
 from whyscore.text.alignment import Fill, Pairs, Pieces, PieceScores, Pool, Pooled, carry_marks, pool_words, score_words
-from whyscore.text.files import read_once, text_of
+from whyscore.text.files import files_of, read_once, text_of
 from whyscore.text.splitters import UnicodeWords
 from whyscore.types import (
     HYPOTHESIS,
