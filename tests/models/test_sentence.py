@@ -257,3 +257,12 @@ def test_a_folder_without_modules_is_refused(folder: Path) -> None:
 def test_batches_of_nothing_are_refused() -> None:
     with pytest.raises(SpecError, match=re.escape("sentence: batch is 0, expected 1 or more")):
         Sentence("m", batch=0)
+
+
+def test_a_folder_is_read_again_for_changed_modules_and_not_for_logs(folder: Path) -> None:
+    model = Sentence(str(folder))
+    network, mean = model.encoding().stack, model.pooled(TEXTS)
+    (folder / "train.log").write_text("step 1", "utf-8")
+    assert model.encoding().stack is network
+    pooling(folder, POOLS["several"])
+    assert model.pooled(TEXTS).shape[1] == 3 * mean.shape[1]

@@ -1,6 +1,7 @@
 """Where a transformer comes from: folders, the hub's cache, cards, and what is refused."""
 
 import json
+import os
 import re
 import shutil
 from collections.abc import Callable
@@ -33,6 +34,19 @@ def test_the_signature_names_a_digest_of_the_weights_layer_and_licence(folder: P
     weights[-1] ^= 1
     (folder / "model.safetensors").write_bytes(weights)
     assert dict(model.signature().facts)["rev"] != facts["rev"]
+
+
+def test_a_model_is_loaded_again_for_changed_files_that_it_reads_and_for_no_others(folder: Path) -> None:
+    model = Transformer(str(folder), 3)
+    network = model.encoding().stack
+    (folder / "runs").mkdir()
+    for log in ("train.log", "events.out.tfevents", "runs/0.csv"):
+        (folder / log).write_text("step 1", "utf-8")
+    assert model.encoding().stack is network
+    for name in ("config.json", "model.safetensors", "tokenizer.json"):
+        network = model.encoding().stack
+        os.utime(folder / name, (0, 0))
+        assert model.encoding().stack is not network
 
 
 def test_languages_come_from_the_card(folder: Path) -> None:

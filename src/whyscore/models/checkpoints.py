@@ -39,7 +39,7 @@ from whyscore.models.pairs import Coder
 from whyscore.models.tensors import SUFFIX, check_tensors
 from whyscore.registry import spec_of
 from whyscore.settings import Precision
-from whyscore.text.files import digest_file, read_once, whole
+from whyscore.text.files import State, digest_file, read_once, state_of, whole
 from whyscore.types import Signature
 from whyscore.version import __version__
 
@@ -137,6 +137,9 @@ _TYPES: dict[Precision, str] = {"fp32": "float32", "bf16": "bfloat16", "fp16": "
 
 SMALL = ("*.json", "*.model", "*.txt", "README.md")
 """What the hub is asked for besides weights: configuration, tokenizer, card."""
+
+_READ = (*SMALL, "*.yaml", "*.safetensors", "*.bin", "vocab*", "*.spm")
+"""What networks and tokenizers are read from."""
 
 NETWORKS = (
     ("model.safetensors", "model.safetensors.index.json"),
@@ -411,6 +414,17 @@ def revision(home: ModelLocation, files: Sequence[Path]) -> str:
         settings = {file for pattern in (*SMALL, "*.yaml") for file in home.folder.glob(pattern)}
         parts += sorted(file for file in settings if file.suffix != ".md" and file not in parts)
     return hashlib.blake2b(b"".join(map(digest_file, parts)), digest_size=6).hexdigest()
+
+
+def state_of_model(folder: str | Path) -> State | None:
+    """Return what changes when a file does that a model is read from; None where there is no such folder.
+
+    Logs and the like do not count; a folder inside does where it has a configuration, as modules of a model have.
+    """
+    place = Path(folder).expanduser()
+    modules = {place, *(file.parent for file in place.rglob("config.json"))}
+    files = {file for module in modules for pattern in _READ for file in module.glob(pattern)}
+    return tuple((str(file), state_of(file)) for file in sorted(files)) or None
 
 
 def _shards(file: str) -> tuple[str, ...]:

@@ -38,6 +38,7 @@ from whyscore.metrics.matching.weights import Baseline, layer_of, read_baseline,
 from whyscore.metrics.matching.words import Scale, TextPair, WordOptions, text_pair, word_scores
 from whyscore.metrics.needs import compared_texts, need_references, need_source
 from whyscore.models.attribution import Inside, Line, Reading
+from whyscore.models.checkpoints import state_of_model
 from whyscore.models.encoders.embedded import pools_itself
 from whyscore.models.encoders.loading import encoder as load_encoder
 from whyscore.models.encoders.loading import warn_uncovered
@@ -62,7 +63,7 @@ from whyscore.protocols import Encoder, Similarities
 from whyscore.registry import spec_of
 from whyscore.settings import Precision, check_fields, names_file
 from whyscore.text.alignment import Fill, Pool
-from whyscore.text.files import State, state_of
+from whyscore.text.files import State
 from whyscore.types import (
     HYPOTHESIS,
     FloatMatrix,
@@ -389,7 +390,7 @@ class BertScore:
         return signature_of(self._encoder_state(encoder))
 
     def _encoder_state(self, encoder: Encoder) -> EncoderState:
-        return EncoderState(encoder, state_of(self._model))
+        return EncoderState(encoder, state_of_model(self._model))
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import cast
 
 from whyscore.errors import SpecError
+from whyscore.models.checkpoints import state_of_model
 from whyscore.models.encoders.embedded import Embedded
 from whyscore.models.encoders.sentence import MODULES, Sentence
 from whyscore.models.encoders.static import Static
@@ -17,7 +18,7 @@ from whyscore.models.encoders.transformer import Transformer
 from whyscore.models.pairs import Held, Long, Pinned
 from whyscore.protocols import Encoder
 from whyscore.settings import Precision
-from whyscore.text.files import State, state_of
+from whyscore.text.files import State
 from whyscore.text.stemming import language_code
 
 
@@ -117,4 +118,4 @@ def _make_pinned(_: Encoder, __: State | None, ___: type[Held]) -> Pinned[Held]:
 def _state(encoder: Encoder) -> State | None:
     """Return what changes when a local model does: other weights give other vectors."""
     folder = Path(str(getattr(encoder, "model", ""))).expanduser()
-    return state_of(folder) if folder.is_dir() and folder != Path() else None
+    return state_of_model(folder) if folder.is_dir() and folder != Path() else None

@@ -30,14 +30,24 @@ from numpy.typing import NDArray
 
 from whyscore.errors import DataError, MissingExtra, SpecError
 from whyscore.models.attribution import Inside, Line, Reading, Shown, line, rows_of, warn_of_cuts
-from whyscore.models.checkpoints import SMALL, ModelLocation, find, need, package, read, read_json, revision
+from whyscore.models.checkpoints import (
+    SMALL,
+    ModelLocation,
+    find,
+    need,
+    package,
+    read,
+    read_json,
+    revision,
+    state_of_model,
+)
 from whyscore.models.encoders.stacks import Encoding, NetworkEncoder, Plan, lengths, source
 from whyscore.models.heads import ACTIVATIONS, pool_states
 from whyscore.models.pairs import Cuts, Long, RowCoder, Vectors, as_tensors, budget_of
 from whyscore.protocols import Encoded, Encoder
 from whyscore.registry import runs_code
 from whyscore.settings import Precision, check_fields
-from whyscore.text.files import State, state_of
+from whyscore.text.files import State
 from whyscore.types import HYPOTHESIS, Place, Segment, Signature
 
 if TYPE_CHECKING:
@@ -132,7 +142,7 @@ class Sentence(NetworkEncoder):
     def _pipeline(self) -> "_Pipeline":
         home = find(self.model, [*SMALL, "*_Dense/model.safetensors"], WHO)
         need(home, [MODULES], WHO)
-        return _pipeline(home, state_of(home.folder), self.allow_pickle)
+        return _pipeline(home, state_of_model(home.folder), self.allow_pickle)
 
 
 class _Head(NamedTuple):

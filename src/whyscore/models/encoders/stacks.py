@@ -48,6 +48,7 @@ from whyscore.models.checkpoints import (
     ready,
     refuse,
     revision,
+    state_of_model,
     warn_of,
     weights_of,
 )
@@ -68,7 +69,7 @@ from whyscore.models.tensors import check_tensors
 from whyscore.protocols import Encoded
 from whyscore.registry import spec_of
 from whyscore.settings import Precision
-from whyscore.text.files import State, state_of
+from whyscore.text.files import State
 from whyscore.types import Signature
 
 if TYPE_CHECKING:
@@ -237,7 +238,7 @@ def source(name: str, who: str, *, allow_pickle: bool = False) -> Source:
             raise
         hint = "Pickled weights (pytorch_model.bin) are read, as tensors alone, with allow_pickle=True"
         raise MissingExtra(f"{error}. {hint}") from error
-    return _source(home, weights, state_of(home.folder), who)
+    return _source(home, weights, state_of_model(home.folder), who)
 
 
 @lru_cache(maxsize=8)
