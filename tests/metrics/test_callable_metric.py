@@ -1,5 +1,7 @@
 """Any function as a metric: found, called, and its answers checked."""
 
+import gc
+import io
 import math
 import os
 import pickle
@@ -574,6 +576,47 @@ def test_a_function_that_closes_streams_and_leaves_the_folder_harms_nothing(
     sys.stderr.write("note\n")
     assert capfd.readouterr() == ("result\n", "note\n")
     assert Path.cwd() == tmp_path
+
+
+REWRAPPING = """
+import io, sys
+sys.stdout = io.TextIOWrapper(sys.stdout.buffer, encoding="utf-8")
+sys.stderr = io.TextIOWrapper(sys.stderr.detach(), encoding="utf-8")
+print("loaded é")
+
+def score(segments):
+    for _ in range(2):
+        sys.stdout = io.TextIOWrapper(sys.stdout.buffer, encoding="utf-8")
+        print("called")
+    with sys.stderr as stream:
+        stream.write("closed\\ud800\\n")
+    sys.stderr.buffer.write("ü\\n".encode())
+    return [1.0] * len(segments)
+"""
+
+
+def test_a_function_that_wraps_or_closes_its_streams_leaves_those_of_the_program_alone(tmp_path: Path) -> None:
+    (tmp_path / "wrapping.py").write_text(REWRAPPING, "utf-8")
+    command = [sys.executable, "-m", "whyscore", "score", "--sample", "-m", "wrapping.py:score", "--store", "none"]
+    done = subprocess.run([*command, "-f", "tsv"], cwd=tmp_path, capture_output=True, check=False, timeout=60)
+    err = done.stderr.decode()
+    assert done.returncode == 0, err
+    assert "wrapping.py:score" in done.stdout.decode()
+    assert err.count("loaded é") == 1
+    assert err.count("called\n") >= 2
+    assert "closed\\ud800\nü\n" in err
+
+
+def test_a_function_that_wraps_streams_without_a_file_leaves_them_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    def wrapping(segments: list[Segment]) -> list[float]:
+        sys.stdout = io.TextIOWrapper(sys.stdout.buffer, encoding="utf-8")
+        sys.stdout.write("é\n")
+        return [1.0] * len(segments)
+
+    Callable(wrapping).score([Segment("a")])
+    gc.collect()
+    sys.stderr.write("note\n")
+    assert capsys.readouterr() == ("", "é\nnote\n")
 
 
 def start_command(tmp_path: Path, content: str, *options: str) -> "subprocess.Popen[str]":

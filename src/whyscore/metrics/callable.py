@@ -11,10 +11,12 @@
 Finds the function that a text such as `package.module:function` or `path/file.py:function` names.
 """
 
+import codecs
 import contextlib
 import importlib
 import importlib.util
 import inspect
+import io
 import os
 import sys
 import threading
@@ -27,7 +29,7 @@ from functools import lru_cache, reduce
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import Literal, NamedTuple, NoReturn, TextIO, cast
+from typing import TYPE_CHECKING, Literal, NamedTuple, NoReturn, TextIO
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -38,6 +40,9 @@ from whyscore.registry import format_value, runs_code, spec_of
 from whyscore.settings import check_fields
 from whyscore.text.sources import read_sources
 from whyscore.types import FloatVector, Inputs, Segment, Signature
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 Function = AnyFunction[..., object]
 
@@ -163,17 +168,44 @@ def _contain_output() -> Iterator[None]:
                 _CONTAINMENT.close()
 
 
-class _Messages:
-    """A stream that a function cannot close for others."""
+class _Bytes(io.RawIOBase):
+    """The bytes below a function's stream: they become text of the program's, which they never close."""
+
+    name = "<stderr>"
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._stream, name)
+    def writable(self) -> bool:
+        return True
+
+    def isatty(self) -> bool:
+        return self._stream.isatty()
+
+    def fileno(self) -> int:
+        return self._stream.fileno()
+
+    def write(self, data: "ReadableBuffer", /) -> int:
+        content = bytes(data)
+        self._stream.write(self._decoder.decode(content))
+        return len(content)
+
+    def flush(self) -> None:
+        self._stream.flush()
 
     def close(self) -> None:
-        """Close nothing: the program goes on writing to the stream."""
+        """Close nothing: whoever wraps these bytes closes them when it is collected, and the program goes on."""
+
+
+class _Messages(io.TextIOWrapper):
+    """A stream of a function's own, which it can wrap, detach or close like any, and not close for others."""
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__(_Bytes(stream), "utf-8", "backslashreplace", "", write_through=True)
+
+    def close(self) -> None:
+        """Close nothing: other functions may go on writing to it."""
 
 
 def _redirect(stack: contextlib.ExitStack) -> None:
@@ -198,9 +230,8 @@ def _redirect(stack: contextlib.ExitStack) -> None:
             stack.callback(os.dup2, copy, number)
         os.dup2(2, 1)
         stack.callback(stdout.flush)  # type: ignore[union-attr]
-    messages = cast("TextIO", _Messages(sys.stderr))
-    stack.enter_context(contextlib.redirect_stderr(messages))
-    stack.enter_context(contextlib.redirect_stdout(messages))
+    stack.enter_context(contextlib.redirect_stdout(_Messages(sys.stderr)))
+    stack.enter_context(contextlib.redirect_stderr(_Messages(sys.stderr)))
 
 
 def _failure(error: BaseException, path: str | None) -> str:
