@@ -1,6 +1,7 @@
 """Any function as a metric: found, called, and its answers checked."""
 
 import gc
+import importlib
 import io
 import math
 import os
@@ -194,6 +195,94 @@ def test_a_module_beside_the_file_belongs_to_it(tmp_path: Path, monkeypatch: pyt
     rewrite(beside, "V = 2\n")
     assert Callable(f"{file}:score").score(SEGMENTS).tolist() == [2, 2]
     assert Callable(f"{file}:score").signature() != signature
+
+
+def score_with(folder: Path, name: str, helper: str) -> float:
+    """Return the score of a metric file that gives the V of a module beside it."""
+    file = folder / f"{name}.py"
+    file.write_text(f"from {helper} import V\ndef score(segments):\n    return [V for _ in segments]\n", "utf-8")
+    return float(Callable(f"{file}:score").score(SEGMENTS)[0])
+
+
+def test_a_module_that_another_metric_imported_is_imported_again_when_it_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "helper_of_two.py").write_text("V = 1\n", "utf-8")
+    assert score_with(tmp_path, "first", "helper_of_two") == 1
+    module = sys.modules["helper_of_two"]
+    assert score_with(tmp_path, "second", "helper_of_two") == 1
+    assert sys.modules["helper_of_two"] is module
+    (tmp_path / "helper_of_two.py").write_text("V = 2\n", "utf-8")
+    assert score_with(tmp_path, "third", "helper_of_two") == 2
+    assert module.V == 1
+
+
+def test_a_module_that_was_imported_before_and_has_changed_is_imported_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    helper = tmp_path / "helper_imported_before.py"
+    helper.write_text("V = 1\n", "utf-8")
+    assert importlib.import_module("helper_imported_before").V == 1
+    rewrite(helper, "V = 2\n")
+    bytecode = {file: file.read_bytes() for file in tmp_path.rglob("*.pyc")}
+    assert bytecode
+    assert score_with(tmp_path, "only", "helper_imported_before") == 2
+    assert {file: file.read_bytes() for file in tmp_path.rglob("*.pyc")} == bytecode
+
+
+def test_a_module_that_imports_a_changed_one_is_imported_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "changing_helper.py").write_text("V = 1\n", "utf-8")
+    (tmp_path / "steady_helper.py").write_text("from changing_helper import V\n", "utf-8")
+    assert score_with(tmp_path, "steady_before", "steady_helper") == 1
+    (tmp_path / "changing_helper.py").write_text("V = 2\n", "utf-8")
+    assert score_with(tmp_path, "changed", "changing_helper") == 2
+    assert score_with(tmp_path, "steady_after", "steady_helper") == 2
+    (tmp_path / "changing_helper.py").write_text("V = 3\n", "utf-8")
+    importlib.reload(sys.modules["changing_helper"])
+    assert score_with(tmp_path, "steady_reloaded", "steady_helper") == 3
+
+
+def test_a_module_that_is_as_it_was_before_is_imported_again_inside_a_function(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    file, helper = tmp_path / "late.py", tmp_path / "helper_of_late.py"
+    file.write_text(
+        "def score(segments):\n    from helper_of_late import V\n    return [V for _ in segments]\n", "utf-8"
+    )
+    for value in (1, 2, 1):
+        helper.write_text(f"V = {value}\n", "utf-8")
+        assert Callable(f"{file}:score").score(SEGMENTS).tolist() == [value, value]
+
+
+def test_modules_of_a_package_that_a_metric_does_not_import_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    package = tmp_path / "held_package"
+    package.mkdir()
+    for name in ("__init__", "used", "held"):
+        (package / f"{name}.py").write_text("V = 1\n", "utf-8")
+    held, used = (importlib.import_module(f"held_package.{name}") for name in ("held", "used"))
+    assert score_with(tmp_path, "of_package", "held_package.used") == 1
+    assert sys.modules["held_package.used"] is not used
+    assert importlib.import_module("held_package.held") is held
+    assert sys.modules["held_package"].held is held
+
+
+def test_the_program_itself_is_never_imported_again(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(
+        "V = 1\nif __name__ == '__main__':\n    import sys\n    from whyscore import Segment, build\n"
+        "    print(build('of_program.py:score').score([Segment('a')]), '__main__' in sys.modules)\n",
+        "utf-8",
+    )
+    (tmp_path / "of_program.py").write_text("from program import V\ndef score(segments):\n    return [V]\n", "utf-8")
+    done = subprocess.run([sys.executable, "program.py"], cwd=tmp_path, capture_output=True, check=False, timeout=60)
+    assert done.stdout.decode() == "[1.] True\n", done.stderr
 
 
 def test_a_module_that_changes_after_its_import_keeps_its_signature(

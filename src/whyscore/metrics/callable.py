@@ -7,6 +7,10 @@
 3. It returns one finite number per segment, as a list or an array; everything else is refused with what came.
 4. A metric keeps the function that it began with. A file is loaded again for the next metric when it, or a module
    beside it that it imports, has changed. A module that was imported by its name stays what it was, as any import does.
+5. Modules beside a file are imported from their text, whatever bytecode there is. Where the text of one that was
+   imported before has changed or is not known (somebody else imported it first), all modules beside that the file
+   imports are dropped from `sys.modules`, to be imported again; who holds the old ones keeps them. Nothing is dropped
+   while texts stay the same, and never what the file does not import.
 
 Finds the function that a text such as `package.module:function` or `path/file.py:function` names.
 """
@@ -23,10 +27,10 @@ import threading
 import traceback
 import warnings
 from collections.abc import Callable as AnyFunction
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import lru_cache, reduce
-from importlib.machinery import SourceFileLoader
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Literal, NamedTuple, NoReturn, TextIO
@@ -64,7 +68,8 @@ def find(target: str) -> Found:
         if not path.is_file():
             raise SpecError(f"no file {place!r} for the function {target!r}; the path counts from {Path.cwd()}")
         sources = read_sources(path.resolve())
-        loaded = _from_file(str(path.resolve()), sources.digest, tuple(map(str, sources.beside)))
+        _forget_changed(sources.beside)
+        loaded = _from_file(str(path.resolve()), sources.digest)
         return Found(_attribute(loaded, place, name), sources.digest)
     module = _from_name(place)
     return Found(_attribute(module, place, name), _digest_of_module(module))
@@ -91,24 +96,64 @@ class _Uncached(SourceFileLoader):
 
     def get_code(self, fullname: str) -> CodeType:
         path = self.get_filename(fullname)
-        return self.source_to_code(self.get_data(path), path)
+        content = self.get_data(path)
+        file = os.path.realpath(path)
+        if file in _BESIDE:
+            if _BESIDE[file] not in (None, content):  # other modules may hold what they imported of the old text
+                _forget_texts()
+            _BESIDE[file] = content
+        return self.source_to_code(content, path)
+
+    def exec_module(self, module: ModuleType) -> None:
+        for key, part in list(sys.modules.items()):  # modules of a package that was imported before
+            package, _, name = key.rpartition(".")
+            if package == module.__name__:
+                setattr(module, name, part)
+        super().exec_module(module)
 
 
-_LOADED: set[str] = set()
-"""The files of which a version was loaded."""
+_BESIDE: dict[str, bytes | None] = {}
+"""The files beside metrics, with the text that a module was made of; None where it is not known, or may be outdated."""
+
+
+def _forget_texts() -> None:
+    _BESIDE.update(dict.fromkeys(_BESIDE))
+
+
+class _Finder:
+    """Finds modules along their path, as Python does, and loads those beside a metric as they are."""
+
+    @staticmethod
+    def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is not None and spec.origin is not None and os.path.realpath(spec.origin) in _BESIDE:
+            spec.loader = _Uncached(name, spec.origin)
+        return spec
+
+
+def _forget_changed(beside: Mapping[Path, bytes]) -> None:
+    """Let the modules of these files be imported again, if one was made of another text than now, or nobody knows."""
+    contents = {os.path.realpath(file): content for file, content in beside.items()}
+    _BESIDE.update({file: _BESIDE.get(file) for file in contents})
+    if _Finder not in sys.meta_path:
+        sys.meta_path.insert(sys.meta_path.index(PathFinder), _Finder)
+    names = {Path(file).name for file in contents}
+    modules = {}
+    for key, module in list(sys.modules.items()):
+        path = getattr(module, "__file__", None)
+        if key != "__main__" and isinstance(path, str) and Path(path).name in names:
+            file = os.path.realpath(path)
+            if file in contents:
+                modules[key] = file
+    if any(_BESIDE[file] != contents[file] for file in modules.values()):
+        for key in modules:
+            sys.modules.pop(key, None)
+        _forget_texts()
 
 
 @lru_cache(maxsize=64)
-def _from_file(path: str, digest: str, beside: tuple[str, ...]) -> ModuleType:
-    """Return the module in a file; `beside` are the files that it imports from its own folder."""
-    for file in beside:
-        with contextlib.suppress(OSError, NotImplementedError):
-            Path(importlib.util.cache_from_source(file)).unlink()
-    if path in _LOADED:  # an earlier version, and what it imported
-        for key, module in list(sys.modules.items()):
-            if getattr(module, "__file__", None) in beside:
-                del sys.modules[key]
-    _LOADED.add(path)
+def _from_file(path: str, digest: str) -> ModuleType:
+    """Return the module in a file."""
     name = f"whyscore_function_{digest}"
     spec = importlib.util.spec_from_file_location(name, path, loader=_Uncached(name, path))
     if spec is None or spec.loader is None:
