@@ -431,6 +431,24 @@ with lock({str(folder)!r}):
     assert not (folder / ".lock").exists()
 
 
+@pytest.mark.parametrize("kind", ["link", "second name", "pipe", "folder"])
+def test_a_lock_that_is_no_file_of_whyscore_is_refused_and_what_it_leads_to_stays(tmp_path: Path, kind: str) -> None:
+    precious, folder = tmp_path / "precious.txt", tmp_path / "run"
+    precious.write_text("mine", "utf-8")
+    folder.mkdir()
+    file = folder / ".lock"
+    make = {
+        "link": lambda: file.symlink_to(precious),
+        "second name": lambda: file.hardlink_to(precious),
+        "pipe": lambda: os.mkfifo(file),
+        "folder": file.mkdir,
+    }
+    make[kind]()
+    with pytest.raises(ExecutionError, match=r"\.lock is no file of whyscore: delete it"), lock(folder):
+        pass
+    assert precious.read_text("utf-8") == "mine"
+
+
 HOLDERS = [
     (f"process 1 on {platform.node()}, since 2026-01-01T00:00:00Z", True),
     ("process 7 on another-machine, since 2026-01-01T00:00:00Z", True),

@@ -2,12 +2,14 @@
 
 import gzip
 import json
+import os
 import shutil
 from pathlib import Path
 
 import pytest
 
 from whyscore.cli.main import main
+from whyscore.data.writing import write_lines
 from whyscore.runs.folder import Run
 
 CODE = "evil.py:score"
@@ -78,3 +80,35 @@ def test_a_forged_run_is_shown_or_refused_and_never_run(
         assert len(lines) == len([one for one in lines if one.startswith("whyscore: error: forged")]) == 3
     else:
         assert "<script>evil" not in Path("page.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    "name", ["report.html", "run.json", "explanations.jsonl.gz.part", "explanations.jsonl.gz.blocks"]
+)
+def test_a_link_in_a_run_folder_is_replaced_and_never_followed(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    command = ["evaluate", "--sample", "-m", "length_ratio", "--budget", "2", "-e", "erasure", "-o", "run"]
+    command += ["--tagger", "none", "--store", "none"]
+    assert main(command) == 0
+    run, precious, link = Path("run"), Path("precious"), Path("run", name)
+    state = json.loads((run / "run.json").read_text("utf-8"))
+    if name.startswith("explanations"):  # as if it had been stopped
+        (run / "explanations.jsonl.gz").rename(run / "explanations.jsonl.gz.part")
+        (run / "explanations.jsonl.gz.blocks").touch()
+        state["status"] = "running"
+    (run / "run.json").write_text(json.dumps(state), "utf-8")
+    precious.write_text(link.read_text("utf-8") if name == "run.json" else "mine", "utf-8")
+    content = precious.read_bytes()
+    link.unlink()
+    link.symlink_to(precious.resolve())
+    assert main([*command, "--fail-under", "length_ratio=0.1"]) == 0
+    assert precious.read_bytes() == content
+    assert not any(file.is_symlink() for file in run.iterdir())
+
+
+def test_a_pipe_that_looks_like_a_leftover_holds_nobody_up(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / ".report.html.0123abcd.tmp")
+    write_lines(tmp_path / "report.html", ["page"])
+    assert (tmp_path / "report.html").read_text("utf-8") == "page"

@@ -8,6 +8,9 @@ writes the same file knows it for a leftover and removes it. Temporary folders a
 
 What is no ordinary file (`/dev/stdout`, a pipe) is written to directly. A file that grows over hours (`growing`) is
 written to directly too, so that what it holds is there after an interruption; of its last line there may be a part.
+
+A link that the user names is followed. One that stands in a folder where a file of ours belongs is replaced
+(`follow=False`): somebody else may have made the folder, and the link could lead to any file of the user.
 """
 
 import errno
@@ -16,6 +19,7 @@ import os
 import platform
 import re
 import shutil
+import stat
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -35,9 +39,9 @@ _LEVEL = 3  # of explanations 1/7 of the bytes is left; 6 leaves 1/9 in more tha
 _GZIP = 31  # the largest window, with the header and trailer of gzip
 
 
-def write_lines(path: str | Path, lines: Iterable[str]) -> None:
+def write_lines(path: str | Path, lines: Iterable[str], *, follow: bool = True) -> None:
     """Write lines, which carry their own ends, to a file that appears when all are written."""
-    with open_whole(path) as file:
+    with open_whole(path, follow=follow) as file:
         file.writelines(lines)
 
 
@@ -90,9 +94,16 @@ def _open_lock(folder: Path) -> TextIO | None:
     while True:
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            file = (folder / LOCK).open("a+", encoding="utf-8", errors="replace")
-        except OSError:
+            file = open(  # noqa: SIM115 - as here
+                folder / LOCK, "a+", encoding="utf-8", errors="replace", opener=_open_unlinked
+            )
+        except OSError as error:
+            if os.path.lexists(folder / LOCK) and not _is_plain((folder / LOCK).lstat()):
+                raise ExecutionError(f"{folder / LOCK} is no file of whyscore: delete it") from error
             return None
+        if not _is_plain(os.fstat(file.fileno())):
+            file.close()
+            raise ExecutionError(f"{folder / LOCK} is no file of whyscore: delete it")
         held = hold(file)
         file.seek(0)
         holder = file.read().strip()
@@ -106,6 +117,16 @@ def _open_lock(folder: Path) -> TextIO | None:
         if has_name(file):
             return file
         file.close()  # the holder before removed it when it ended
+
+
+def _open_unlinked(path: str, flags: int) -> int:
+    """Open a file that stands where its name does, without waiting for the other end of a pipe."""
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0), 0o666)
+
+
+def _is_plain(state: os.stat_result) -> bool:
+    """Return whether a file is an ordinary one that has no other name."""
+    return stat.S_ISREG(state.st_mode) and state.st_nlink <= 1
 
 
 def _is_alive(holder: str) -> bool:
@@ -130,10 +151,10 @@ def now() -> str:
 
 
 @contextmanager
-def open_whole(path: str | Path) -> Iterator[IO[str]]:
+def open_whole(path: str | Path, *, follow: bool = True) -> Iterator[IO[str]]:
     """Yield a text file that takes the path's place when the block ends well, and leaves no trace when it does not."""
-    target = Path(os.path.realpath(path))
-    special = target.exists() and not target.is_file() and not target.is_dir()
+    target = Path(os.path.realpath(path)) if follow else Path(path)
+    special = follow and target.exists() and not target.is_file() and not target.is_dir()
     with _raise_with_path(path):
         file = target.open("w", encoding="utf-8", newline="\n") if special else open_sibling(target)
     written = Path(file.name)

@@ -344,7 +344,7 @@ class _Work:
         A run that is stopped now still tells that in the end.
         """
         for name, lines in files.items():
-            write_lines(self.folder.path / name, lines)
+            write_lines(self.folder.path / name, lines, follow=False)
         facts = replace(self.facts, noted={**self.facts.noted, **noted})
         self.facts = self.folder.describe(facts, (*files, *noted))
 
@@ -518,7 +518,8 @@ def _results(work: _Work) -> RunFacts:
     )
     models = [model for metric in metrics if "licence" in (model := _model(metric))]
     if models:
-        write_lines(work.folder.path / runs.MODELS, [f"{json.dumps(models, ensure_ascii=False, indent=2)}\n"])
+        text = json.dumps(models, ensure_ascii=False, indent=2)
+        write_lines(work.folder.path / runs.MODELS, [f"{text}\n"], follow=False)
     data = work.dataset
     counts = {"entries": len(data.entries), "systems": len(data.systems), "segments": len(data.ids)}
     return replace(

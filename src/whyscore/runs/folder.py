@@ -133,7 +133,7 @@ class Folder:
             del record["noted"], record["digests"]
         head = {"schema": SCHEMA, "schema_version": 1, "kind": "run"}
         text = json.dumps(finite(head | record), ensure_ascii=False, indent=2, allow_nan=False)
-        write_lines(self.path / RUN, [f"{text}\n"])
+        write_lines(self.path / RUN, [f"{text}\n"], follow=False)
         return facts
 
 
@@ -188,7 +188,7 @@ def write_triage(run: "Run", facts: Mapping[str, object], review: Mapping[tuple[
         nested.setdefault(system, {})[segment_id] = flag
     text = json.dumps(finite({**facts, "review": nested}), ensure_ascii=False, allow_nan=False)
     with lock(run.folder):
-        write_lines(run.folder / TRIAGE, [f"{text}\n"])
+        write_lines(run.folder / TRIAGE, [f"{text}\n"], follow=False)
 
 
 def facts_of(path: str | Path) -> RunFacts:
@@ -283,6 +283,9 @@ def growing_blocks(folder: Folder, name: str, head: str) -> Iterator[Blocks]:
     whole, part, index = folder.path / name, _path(folder, name, GROWING), _path(folder, name, BLOCKS)
     if whole.exists() and index.exists() and not part.exists():
         whole.replace(part)  # stopped after the last block, before `run.json` told of it
+    for file in (part, index):
+        if file.is_symlink():  # not ours: lines would be added to the file that it leads to
+            file.unlink()
     done = _read_blocks(part, index)
     if not done:
         index.unlink(missing_ok=True)
@@ -314,7 +317,7 @@ def _read_blocks(part: Path, index: Path) -> list[Block]:
     if len(done) < len(blocks):
         warnings.warn(f"{part} was changed or cut since it was written: the rest is made again", stacklevel=2)
     if done:
-        write_lines(index, [f"{json.dumps(block._asdict())}\n" for block in done])
+        write_lines(index, [f"{json.dumps(block._asdict())}\n" for block in done], follow=False)
         os.truncate(part, done[-1].end)
     return done
 

@@ -141,7 +141,7 @@ def describe(
     )
     Path(folder).mkdir(parents=True, exist_ok=True)
     head = {"schema": runs.SCHEMA, "kind": "shard"}
-    write_lines(Path(folder) / SHARD, [json.dumps(head | msgspec.to_builtins(facts)) + "\n"])
+    write_lines(Path(folder) / SHARD, [json.dumps(head | msgspec.to_builtins(facts)) + "\n"], follow=False)
 
 
 def merge(

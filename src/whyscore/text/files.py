@@ -264,6 +264,8 @@ def _plain(value: object) -> object:
 def open_sibling(target: Path) -> TextIO:
     """Return a new file beside another one, held; those that killed processes left there are removed."""
     for left in target.parent.glob(f".{glob.escape(target.name)}.????????.tmp"):
+        if not left.is_file():
+            continue
         with suppress(OSError), left.open("a", encoding="utf-8") as file:
             if hold(file):
                 left.unlink()
@@ -297,6 +299,8 @@ def write_whole(path: str | Path, content: bytes) -> None:
 def held_folder(prefix: str) -> tuple[Path, TextIO]:
     """Return a new temporary folder and the file that holds it; those that killed processes left are removed."""
     for left in Path(tempfile.gettempdir()).glob(f"{prefix}*/held"):
+        if not left.is_file():
+            continue
         with suppress(OSError), left.open("a", encoding="utf-8") as file:
             if hold(file):
                 shutil.rmtree(left.parent, ignore_errors=True)

@@ -148,7 +148,7 @@ def run(settings: EvaluateCommand) -> int:
 def make_report(settings: RunFolderSettings, run: Run) -> Report:
     """Write the page of a run into its folder and return the report."""
     report = build_report(run, title=settings.title, baseline=settings.baseline)
-    write_page(report, Path(settings.output) / PAGE)
+    write_page(report, Path(settings.output) / PAGE, follow=False)
     return report
 
 

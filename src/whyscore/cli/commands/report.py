@@ -79,9 +79,9 @@ def report_lines(report: Report, form: str, width: int | None = None) -> Iterato
     return present(report.summary() if form == "text" else report, form, Look(width=width))
 
 
-def write_page(report: Report, path: Path) -> None:
+def write_page(report: Report, path: Path, *, follow: bool = True) -> None:
     """Write the page of a report."""
-    write_lines(path, [html(report)])
+    write_lines(path, [html(report)], follow=follow)
 
 
 def write_figures(settings: FigureSettings, report: Report) -> None:
