@@ -493,19 +493,28 @@ def test_a_process_that_a_function_starts_may_end_itself() -> None:
     assert Callable(forking).score([Segment("a")]).tolist() == [7.0]
 
 
-def test_another_thread_may_end_the_program_while_a_function_runs() -> None:
-    program = """
+def test_a_process_that_comes_back_from_a_function_ends_there(tmp_path: Path) -> None:
+    forking = "import os\nif not os.fork():\n    raise ValueError\nos.wait()\nreturn [1.0] * len(segments)"
+    process = start_command(tmp_path, forking, "-f", "jsonl")
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert out.count('"kind": "totals"') == 1
+
+
+@pytest.mark.parametrize(("code", "result"), [(7, 7), (0, 1)])
+def test_another_thread_may_end_the_program_while_a_function_runs_but_not_as_a_success(code: int, result: int) -> None:
+    program = f"""
 import os, threading
 from whyscore import Segment
 from whyscore.metrics.callable import Callable
 
 def waiting(segments):
-    threading.Thread(target=os._exit, args=(7,)).start()
+    threading.Thread(target=os._exit, args=({code},)).start()
     threading.Event().wait(30)
 
 Callable(waiting).score([Segment("a")])
 """
-    assert subprocess.run([sys.executable, "-c", program], check=False, timeout=60).returncode == 7
+    assert subprocess.run([sys.executable, "-c", program], check=False, timeout=60).returncode == result
 
 
 def test_functions_in_two_threads_leave_the_program_as_it_was(
@@ -602,7 +611,7 @@ def test_an_exception_names_the_line_of_the_users_file(tmp_path: Path) -> None:
 def test_a_function_whose_numbers_change_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "unsteady.py"
     file.write_text("calls = []\ndef score(segments):\n    calls.append(1)\n    return [len(calls)] * len(segments)\n")
-    with pytest.raises(ContractError, match="gave 1 for 'a' and 2 when asked again: its numbers depend on chance"):
+    with pytest.raises(ContractError, match="gave 1 for 'b' and 2 when asked again: its numbers depend on chance"):
         build(f"{file}:score").score([Segment("a"), Segment("b")])
 
 
@@ -618,7 +627,7 @@ def test_a_function_whose_numbers_change_later_is_refused(tmp_path: Path) -> Non
     assert metric.score(segments).tolist() == [0] * 40
     assert find(f"{file}:score").function.__globals__["calls"] == [40, 1, 41]  # type: ignore[attr-defined]
     assert metric.score(segments[:8]).tolist() == [1] * 8  # too few to ask again
-    with pytest.raises(ContractError, match="gave 0 for '0' and 1 when asked again"):
+    with pytest.raises(ContractError, match="gave 0 for '39' and 1 when asked again"):
         metric.score(segments)
 
 
@@ -646,6 +655,13 @@ def test_a_metric_that_was_used_is_found_again_by_another_process(file: Path) ->
     assert done.stdout.decode() == f"{metric.signature()} [4.]\n"
 
 
+def test_a_function_whose_numbers_depend_on_the_place_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "counting.py"
+    file.write_text("def score(segments):\n    return list(range(len(segments)))\n", "utf-8")
+    with pytest.raises(ContractError, match="gave 2 for 'c' and 0 when asked again"):
+        build(f"{file}:score").score([Segment("a"), Segment("b"), Segment("c")])
+
+
 def test_a_function_that_closes_streams_and_leaves_the_folder_harms_nothing(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -658,6 +674,7 @@ def test_a_function_that_closes_streams_and_leaves_the_folder_harms_nothing(
         os.close(1)
         os.close(2)
         os.chdir("/")
+        os.umask(0o777)
         return [1.0] * len(segments)
 
     Callable(closing).score([Segment("a")])
@@ -665,6 +682,8 @@ def test_a_function_that_closes_streams_and_leaves_the_folder_harms_nothing(
     sys.stderr.write("note\n")
     assert capfd.readouterr() == ("result\n", "note\n")
     assert Path.cwd() == tmp_path
+    (tmp_path / "readable").touch()
+    assert (tmp_path / "readable").stat().st_mode & 0o400
 
 
 REWRAPPING = """
@@ -741,6 +760,13 @@ def test_a_command_ends_though_threads_of_a_function_go_on(tmp_path: Path) -> No
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 0
     assert '"score": 1.0' in out
+
+
+def test_what_a_function_leaves_for_the_end_turns_no_failure_into_a_success(tmp_path: Path) -> None:
+    process = start_command(tmp_path, "import atexit, os\natexit.register(os._exit, 0)\nraise ValueError")
+    _, err = process.communicate(timeout=60)
+    assert "mine.py:score" in err
+    assert process.returncode == 1
 
 
 @pytest.mark.parametrize("options", [(), ("--executor", "processes", "--jobs", "1")])

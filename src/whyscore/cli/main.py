@@ -163,7 +163,13 @@ def _interrupt(_: int, __: object) -> NoReturn:
 
 
 def _leave(code: int) -> int:
-    """Return the exit code; where threads that a user's function started do not end, end the program."""
+    """Return the exit code; where threads that a user's function started do not end, end the program.
+
+    Functions that others registered to run at the end (`atexit`) cannot turn a failure into a success.
+    """
+    if code:
+        end = os._exit
+        os._exit = lambda given: end(given or code)  # type: ignore[assignment]
     for thread in threading.enumerate():
         ours = thread is threading.main_thread() or type(thread).__module__ == "concurrent.futures.process"
         if ours or thread.daemon:

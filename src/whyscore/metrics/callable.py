@@ -213,6 +213,17 @@ def _contain_output() -> Iterator[None]:
                 _CONTAINMENT.close()
 
 
+@contextlib.contextmanager
+def _end_children() -> Iterator[None]:
+    """End a process that a function forked where it comes back from the function: the rest is its parent's work."""
+    owner = os.getpid()
+    try:
+        yield
+    finally:
+        if os.getpid() != owner:
+            os._exit(1)
+
+
 class _Bytes(io.RawIOBase):
     """The bytes below a function's stream: they become text of the program's, which they never close."""
 
@@ -254,16 +265,21 @@ class _Messages(io.TextIOWrapper):
 
 
 def _redirect(stack: contextlib.ExitStack) -> None:
-    """Replace `os._exit` and stdout until the stack is closed; folder and streams are then what they were."""
+    """Replace `os._exit` and stdout until the stack is closed; folder, streams and umask are then what they were."""
     end, owner = os._exit, os.getpid()
 
     def refuse(code: int) -> NoReturn:
-        if os.getpid() != owner or threading.get_ident() not in _CONTAINED:
+        if os.getpid() != owner:
             end(code)
+        if threading.get_ident() not in _CONTAINED:
+            end(code or 1)  # what is ended before its results is no success
         raise SystemExit(code)
 
     stack.callback(setattr, os, "_exit", end)
     os._exit = refuse  # type: ignore[assignment]
+    mask = os.umask(0o077)
+    os.umask(mask)
+    stack.callback(os.umask, mask)
     with contextlib.suppress(OSError):  # no such folder
         stack.enter_context(contextlib.chdir("."))
     stdout = sys.__stdout__
@@ -305,12 +321,12 @@ _INPUTS = {"hypothesis": Inputs.HYPOTHESIS, "source": Inputs.SOURCE, "references
 _ANY = ("hypothesis", "source", "references")
 _EVERYTHING = Inputs.HYPOTHESIS | Inputs.SOURCE | Inputs.REFERENCES
 _CHECKED_EVERY = 32
-"""Segments after which a function is asked again about the first one."""
+"""Segments after which a function is asked again about the one that it scored before."""
 
 
 @dataclass
 class _Witness:
-    """The first segment that a function scored, with its score."""
+    """A segment that a function scored, with its score: the last of its first call, by then others had been scored."""
 
     segment: Segment
     score: float
@@ -411,8 +427,8 @@ class Callable:
         witness = _WITNESSES.get(signature)
         if witness is None:
             values = self._call(segments)
-            witness = _Witness(segments[0], float(values[0]))
-            self._check_steady(witness, self._call(segments[:1])[0])
+            witness = _Witness(segments[-1], float(values[-1]))
+            self._check_steady(witness, self._call(segments[-1:])[0])
             _WITNESSES[signature] = witness
             return values
         witness.unchecked += len(segments)
@@ -439,7 +455,7 @@ class Callable:
         originals = self._arguments(self._called_with, segments)
         subject = quote_start(segments[0].hypothesis) if len(segments) == 1 else _count(segments, len(again))
         try:
-            with _contain_output():
+            with _contain_output(), _end_children():
                 answer = function(*arguments)
         except KeyboardInterrupt:
             raise
