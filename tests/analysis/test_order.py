@@ -40,6 +40,7 @@ COMMANDS = {
     "metaeval faithfulness": ("metaeval", "faithfulness", "-m", "chrf", "-e", "erasure", "--draws", "20"),
     "explain": ("explain", "-m", "chrf", "-e", "lime(samples=20)"),
     "boost": ("boost", "-m", "chrf", "-e", "erasure", "--segments"),
+    "boost systems": ("boost", "-m", "token_f1", "-e", "erasure", "-p", "2", "--weight", "0.5"),
     "calibrate scores": ("calibrate", "--human", "mqm", "-m", "length_ratio", "-e", "erasure", "--folds", "4"),
     "select": ("select", "-n", "10", "--method", "variance", "-m", "chrf"),
     "select disagreement": ("select", "-n", "10", "--method", "disagreement", "-m", "chrf", "length_ratio"),

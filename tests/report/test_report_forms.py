@@ -122,6 +122,30 @@ def test_two_runs_are_set_against_each_other(run: Run, small: Dataset, tmp_path:
     assert all(rank is None for row in found.systems for rank in row.clusters)
 
 
+def test_the_order_of_lines_changes_no_test_of_a_change(tmp_path: Path) -> None:
+    words = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
+    versions = {
+        name: [
+            Entry(str(k), "made", Segment(" ".join(words[: (k * step) % 11]), None, (" ".join(words),)))
+            for k in range(40)
+        ]
+        for name, step in (("old", 7), ("new", 5))
+    }
+    changes = []
+    for order in (1, -1):
+        runs = [
+            evaluate(
+                Dataset("made", tuple(entries[::order])),
+                ["token_f1"],
+                output=tmp_path / f"{order}/{name}",
+                settings=QUICK,
+            )
+            for name, entries in versions.items()
+        ]
+        changes += [(test.difference, test.p) for test in merge_runs(runs).pairs]
+    assert changes[0] == changes[1]
+
+
 def test_a_change_beyond_chance_is_called_better_or_worse(tmp_path: Path) -> None:
     def made(end: str, folder: str) -> Run:
         entries = [Entry(str(k), "base", Segment(f"word {k} {end}", None, (f"word {k} right",))) for k in range(12)]

@@ -151,7 +151,7 @@ def _header(kind: Kind, result: BoostResult) -> Record:
 
 def _mean(values: FloatVector) -> float:
     defined = values[~np.isnan(values)]
-    return float(defined.mean()) if len(defined) else float("nan")
+    return float(np.sort(defined).mean()) if len(defined) else float("nan")
 
 
 @takes(BoostedSettings)

@@ -162,11 +162,11 @@ def word_matches(data: Segments, metric: MetricLike, explanations: Sequence[Expl
 
 
 def _bar(system: str, metric: PartsMetric, rows: FloatMatrix) -> Bar:
-    weighted = {name: float(weight * values.mean()) for name, (weight, values) in metric.parts(rows).items()}
+    weighted = {name: float(weight * np.sort(values).mean()) for name, (weight, values) in metric.parts(rows).items()}
     unknown = rows[:, metric.columns.index("unknown")]
     parts = weighted["exact"], weighted["root"], weighted["synonym"], weighted.get("syn"), weighted.get("cxt")
-    score, no_vectors = float(metric.scores(rows).mean()), int((unknown == 1.0).sum())
-    return Bar(system, len(rows), *parts, score=score, unknown=float(unknown.mean()), no_vectors=no_vectors)
+    score, no_vectors = float(np.sort(metric.scores(rows)).mean()), int((unknown == 1.0).sum())
+    return Bar(system, len(rows), *parts, score=score, unknown=float(np.sort(unknown).mean()), no_vectors=no_vectors)
 
 
 def _pairs(metric: PartsMetric, dataset: Dataset) -> tuple[WordPair, ...]:

@@ -629,7 +629,7 @@ def _change_tests(run: MergedRun) -> Iterator[PairTest]:
         for old, new in run.changes.values():
             both = [name for name in run.dataset.ids if (old, name) in place and (new, name) in place]
             gaps = values[[place[new, name] for name in both]] - values[[place[old, name] for name in both]]
-            finite_gaps = gaps[np.isfinite(gaps)]
+            finite_gaps = np.sort(gaps[np.isfinite(gaps)])  # draws go by place: one that no order of lines changes
             if not len(finite_gaps):
                 yield PairTest(metric.name, new, old, float("nan"), reason="no segment in both runs")
                 continue

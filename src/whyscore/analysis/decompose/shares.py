@@ -665,7 +665,7 @@ def _sigma_all(measured: Measured, system: System) -> float:
     rows = measured.values.answers.plain[system.entries]
     if measured.values.corpus:
         return measured.values.reading.total(rows.sum(axis=0))
-    return float(measured.values.reading.values(rows).mean())
+    return float(np.sort(measured.values.reading.values(rows)).mean())
 
 
 def _discrepancy(entries: Sequence[MarkedEntry], feature: int) -> dict[str, int]:
