@@ -93,6 +93,11 @@ def test_a_segment_that_is_not_in_the_file_is_named(tmp_path: Path) -> None:
         ("s.tsv", "hypothesis\tscore\n", ": has no scores: expected a column 'hypothesis' and one of scores"),
         ("s.tsv", "", ": has no scores"),
         ("s.jsonl", "{\n", ":1: not JSON: "),
+        (
+            "s.jsonl",
+            '{"hypothesis": "a", "score": 1, "score": 2}\n',
+            ":1: not JSON: the key 'score' stands",
+        ),
         ("s.jsonl", "[1]\n", ":1: not an object"),
         ("s.jsonl", '{"hypothesis": 1, "score": 1}\n', ":1: 'hypothesis' is 1, expected a text"),
         (

@@ -11,7 +11,6 @@ Reads a file of texts with scores: JSONL, CSV or TSV, each complaint with its li
 
 import csv
 import hashlib
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ from whyscore.errors import DataError
 from whyscore.metrics.needs import quote_start
 from whyscore.registry import spec_of
 from whyscore.settings import check_fields
-from whyscore.text.files import read_once, whole
+from whyscore.text.files import STRICT, read_once
 from whyscore.types import FloatVector, Inputs, Segment, Signature
 
 
@@ -104,7 +103,7 @@ def _records(text: str, path: str) -> Iterator[tuple[int, _Record]]:
 
 def _json(content: str, path: str, line: int) -> dict[str, object]:
     try:
-        record = json.loads(content, parse_int=whole)
+        record = STRICT.decode(content)
     except (ValueError, RecursionError) as error:
         raise DataError(f"not JSON: {error}", file=path, line=line) from error
     if not isinstance(record, dict):

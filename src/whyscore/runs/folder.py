@@ -61,7 +61,7 @@ from whyscore.data.writing import (
 from whyscore.errors import DataError, ExecutionError, UserError
 from whyscore.stats.correction import ALPHA
 from whyscore.stats.systems import DRAWS, flip_test
-from whyscore.text.files import finite, whole
+from whyscore.text.files import STRICT, finite
 from whyscore.types import (
     ClusterRank,
     Dataset,
@@ -202,7 +202,7 @@ def facts_of(path: str | Path) -> RunFacts:
 def _facts(folder: Path) -> RunFacts:
     file = folder / RUN
     try:
-        record = json.loads(file.read_text("utf-8"), parse_int=whole)
+        record = STRICT.decode(file.read_text("utf-8"))
     except (ValueError, RecursionError) as error:
         raise DataError(f"not JSON: {error}", file=str(file)) from error
     if not isinstance(record, dict) or record.get("schema") != SCHEMA:

@@ -261,6 +261,7 @@ def test_data_that_the_calibration_was_fitted_on_are_refused(found: Calibration)
     ("text", "message"),
     [
         ("{", "is no calibration: "),
+        ('{"w": 1, "w": 0}', "is no calibration: the key 'w' stands in one object twice"),
         ('{"kind": "scores"}', "is no calibration: make one with whyscore calibrate"),
         ('{"kind": "calibration", "schema_version": 9}', "has schema_version 9, this whyscore reads 1: update it"),
         ('{"kind": "calibration", "schema_version": 1}', "'metric' is None, expected"),

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal, Self, cast, get_args
 from whyscore.data.codec import Where, convert
 from whyscore.data.writing import write_lines
 from whyscore.errors import DataError, SpecError
-from whyscore.text.files import finite, whole
+from whyscore.text.files import STRICT, finite
 from whyscore.types import Segment, Signature
 from whyscore.types.result import Cell, Record, Result, Table
 
@@ -206,7 +206,7 @@ class Calibration(Result):
     def load(cls, path: str | Path) -> Self:
         """Return the calibration in a file."""
         try:
-            document = json.loads(Path(path).read_text(encoding="utf-8"), parse_int=whole)
+            document = STRICT.decode(Path(path).read_text(encoding="utf-8"))
         except OSError as error:
             raise DataError(f"cannot be read: {error.strerror}", file=str(path)) from error
         except (ValueError, RecursionError) as error:

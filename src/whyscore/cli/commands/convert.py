@@ -1,6 +1,5 @@
 """`whyscore convert`: word scores to spans, spans to words, and any dialect to any other."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -29,7 +28,7 @@ from whyscore.data.records import read_explanations
 from whyscore.errors import DataError, UserError
 from whyscore.settings import REQUIRED, again, option
 from whyscore.stats.annotators import Weights
-from whyscore.text.files import whole
+from whyscore.text.files import STRICT
 from whyscore.types import Dataset
 
 EXAMPLES = """\
@@ -143,7 +142,7 @@ def _weights(name: str) -> Weights:
     if not Path(name).is_file():
         raise UserError(f"no MQM weights named {name!r}: use {', '.join(WEIGHTS)}, or a JSON file of weights")
     try:
-        rules = json.loads(Path(name).read_text("utf-8"), parse_int=whole)
+        rules = STRICT.decode(Path(name).read_text("utf-8"))
         return Weights({str(rule): float(weight) for rule, weight in rules.items()})
     except (OSError, ValueError, AttributeError, TypeError, RecursionError) as error:
         raise DataError(f"no table of weights: {error}; expected an object of numbers", file=name) from error
