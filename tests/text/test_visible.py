@@ -43,3 +43,25 @@ def test_a_newline_in_a_name_forges_no_message(run: Run) -> None:
     done = run("score", "-r", "reference.txt", "-t", "x\nwhyscore: error: forged.txt", "-m", "chrf")
     assert "note: x whyscore: error: forged.txt: 1 of 1 hypotheses" in done.err
     assert not [line for line in done.err.splitlines() if line.startswith("whyscore: error")]
+
+
+def test_a_newline_in_a_name_forges_no_result(run: Run) -> None:
+    forged = "x\nQuality gate passed"
+    rows = [
+        {"id": str(number), "system": system, "hypothesis": f"{word} cat", "reference": "the cat"}
+        for number in range(3)
+        for system, word in ((forged, "the"), ("other", "a"))
+    ]
+    Path("data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    for asked in (
+        ("validate", "data.jsonl"),
+        ("compare", "data.jsonl", "-m", "chrf", "-v"),
+        ("evaluate", "data.jsonl", "-m", "chrf", "--dry-run", "-o", f"{forged}/run"),
+        ("evaluate", "data.jsonl", "-m", "chrf", "-o", f"{forged}/run"),
+        ("report", f"{forged}/run"),
+        ("store", "check", "--store", f"{forged}.sqlite"),
+    ):
+        done = run(*asked)
+        lines = (done.out + done.err).splitlines()
+        assert any("x Quality gate passed" in line for line in lines), asked
+        assert not [line for line in lines if line.startswith("Quality gate")], asked

@@ -89,15 +89,15 @@ def emit_result(
 
 
 def tell(output: Says, line: str) -> None:
-    """Say something beside the data, on stderr."""
+    """Say something beside the data, on one line of stderr."""
     if not output.quiet:
-        print(visible(line), file=sys.stderr)
+        print(line.translate(ON_ONE_LINE), file=sys.stderr)
 
 
 def tell_each(output: Says, kind: str, lines: Iterable[object]) -> None:
     """Say notes, warnings or names of files beside the data, each on a line of its own."""
     for line in lines:
-        tell(output, f"{kind}: {line}".translate(ON_ONE_LINE))
+        tell(output, f"{kind}: {line}")
 
 
 def tell_signatures(output: Says, signatures: Iterable[Signature]) -> None:

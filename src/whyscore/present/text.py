@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 
-from whyscore.marking import ON_ONE_LINE, visible
+from whyscore.marking import ON_ONE_LINE
 from whyscore.present import Look
 from whyscore.types.result import Mark, Result, Table
 
@@ -59,7 +59,8 @@ def _blocks(widths: Sequence[int], width: int | None) -> list[list[int]]:
 
 
 def _wrap(sentence: str, width: int | None) -> str:
-    return textwrap.fill(visible(sentence), width, break_on_hyphens=False) if width else visible(sentence)
+    line = sentence.translate(ON_ONE_LINE)
+    return textwrap.fill(line, width, break_on_hyphens=False) if width else line
 
 
 def _marks(table: Table, row: int, name: str) -> str:

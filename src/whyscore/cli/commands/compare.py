@@ -19,7 +19,7 @@ from whyscore.cli.setup import (
     some_metrics,
     working,
 )
-from whyscore.marking import visible
+from whyscore.marking import ON_ONE_LINE
 from whyscore.present import Look, Tables, present
 from whyscore.runs.gates import check_baseline, check_gates, judge_gates, read_limits
 from whyscore.settings import option
@@ -74,7 +74,7 @@ def run(settings: CompareCommand) -> int:
 def _emit(comparison: Comparison, settings: CompareCommand) -> None:
     form = format_of(settings)
     if form == "text":
-        emit(settings, map(visible, _text(comparison, settings)))
+        emit(settings, _text(comparison, settings))
         tell_signatures(settings, [result.signature for result in comparison if result.signature])
     else:
         emit_result(comparison, settings)
@@ -89,11 +89,11 @@ def _text(comparison: Comparison, settings: CompareCommand) -> Iterator[str]:
     if not matrices or settings.verbose:
         yield "\n"
         for pair in comparison.pairs:
-            yield f"{pair}\n"
+            yield f"{str(pair).translate(ON_ONE_LINE)}\n"
             if pair.humans is not None and pair.humans.share is not None:
-                yield f"  {pair.humans}\n"
-    yield from (f"{result.won}\n" for result in comparison if result.strength_intervals)
-    yield from (f"{curve}\n" for result in comparison for curve in result.powers)
+                yield f"  {str(pair.humans).translate(ON_ONE_LINE)}\n"
+    yield from (f"{result.won.translate(ON_ONE_LINE)}\n" for result in comparison if result.strength_intervals)
+    yield from (f"{str(curve).translate(ON_ONE_LINE)}\n" for result in comparison for curve in result.powers)
 
 
 def _plan_lines(settings: CompareCommand, data: Dataset, metrics: Sequence[str]) -> Iterator[str]:

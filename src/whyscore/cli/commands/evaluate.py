@@ -35,7 +35,7 @@ from whyscore.cli.setup import (
 from whyscore.data.checks import findings
 from whyscore.data.naming import with_noun
 from whyscore.errors import UserError
-from whyscore.marking import visible
+from whyscore.marking import ON_ONE_LINE, visible
 from whyscore.report import build_report
 from whyscore.report.model import Report, ReportSettings
 from whyscore.runs.evaluate import (
@@ -182,7 +182,7 @@ def _say_costs(settings: EvaluateCommand, data: Dataset, requested: list[Request
     pairs = math.comb(len(data.systems), 2)
     size = f"{with_noun(pairs, 'pair')} of systems, {with_noun(scores, 'score')}"
     print(f"test: {with_noun(scores * pairs, 'difference')} ({size})" if pairs else "test: none")
-    print(f"report: {Path(settings.output) / PAGE}")
+    print(f"report: {Path(settings.output) / PAGE}".translate(ON_ONE_LINE))
     return 0
 
 

@@ -10,7 +10,7 @@ from whyscore.data.checks import Findings
 from whyscore.data.formats.eval4nlp import look_at_gold, look_at_submission, metadata_faults, misfits
 from whyscore.data.naming import with_noun
 from whyscore.errors import DataError, UserError
-from whyscore.marking import visible
+from whyscore.marking import ON_ONE_LINE
 from whyscore.settings import option
 
 EXAMPLES = """\
@@ -58,10 +58,10 @@ def run(settings: ValidateCommand) -> int:
     names = [f"{name} ({sizes[name]})" for name in data.systems] if isinstance(sizes, dict) else data.systems
     shared = f"; {expected.about['common']} segments in common" if isinstance(sizes, dict) else ""
     systems = f"{with_noun(len(data.systems), 'system')}: {', '.join(names)}{shared}"
-    lines = [f"{data.name}: {len(data.ids)} segments, {systems}\n"]
+    lines = [f"{data.name}: {len(data.ids)} segments, {systems}"]
     if columns := data.describe_columns():
-        lines.append(f"columns: {columns}\n")
-    emit(settings, map(visible, lines))
+        lines.append(f"columns: {columns}")
+    emit(settings, (f"{line.translate(ON_ONE_LINE)}\n" for line in lines))
     return 0
 
 
@@ -79,7 +79,7 @@ def _check_submission(settings: ValidateCommand, gold_path: str) -> int:
     if format_of(settings) == "text":
         lines = [f"{'error' if finding.error else 'note'}: {finding}" for finding in combined]
         lines.append(f"{submission.name}: {len(gold)} segments, {', '.join(submission.sides)}; {count} fault(s)")
-        emit(settings, (visible(f"{line}\n") for line in lines))
+        emit(settings, (f"{line.translate(ON_ONE_LINE)}\n" for line in lines))
     else:
         emit_result(combined, settings)
     if count:
