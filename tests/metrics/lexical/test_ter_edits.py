@@ -1,7 +1,7 @@
 """The edits of TER, one by one."""
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacrebleu.metrics.lib_ter import BeamEditDistance, translation_edit_rate
 
+from support.ter_pairs import all_pairs, nasty_pairs, read_recorded, real_pairs
 from whyscore.metrics.lexical.edits import Edit, _Distance, alignment, edits, trace
 from whyscore.metrics.lexical.ter import Ter
 from whyscore.text.splitters import Characters, white_space
@@ -50,35 +51,9 @@ def test_paths_are_those_of_the_beam_on_both_sides_of_its_borders(data: st.DataO
         assert alignment(hypothesis, reference) == BeamEditDistance(reference)(hypothesis)[1]
 
 
-def _real_pairs(folder: Path) -> list[tuple[list[str], list[str]]]:
-    pairs = []
-    for year, system in (("wmt19_deen", "Facebook_FAIR"), ("wmt19_deen", "online-A"), ("wmt18_ruen", "Alibaba")):
-        (reference,) = (folder / "muler" / year).glob("*ref.en")
-        (output,) = (folder / "muler" / year).glob(f"*{system}*")
-        lines = zip(output.read_text("utf-8").splitlines(), reference.read_text("utf-8").splitlines(), strict=True)
-        pairs += [(one.lower().split(), other.lower().split()) for one, other in lines]
-    return pairs
-
-
-def _nasty_pairs(pairs: list[tuple[list[str], list[str]]]) -> Iterator[tuple[list[str], list[str]]]:
-    """Yield pairs that wander off the diagonal, repeat words, have too many candidates, or differ wildly in length."""
-    rng = random.Random(0)
-    for (hypothesis, reference), (second, other) in zip(pairs[::2], pairs[1::2], strict=False):
-        yield hypothesis, other
-        yield hypothesis + second, other + reference
-        yield reference[::-1], reference
-        yield hypothesis * 4, reference
-        yield hypothesis, reference * 4
-        yield hypothesis[:1], reference + other
-        yield [word for word in hypothesis for _ in range(3)], reference
-        yield ["the"] * 60 + hypothesis, other + ["the"] * 50
-        yield rng.sample(hypothesis + second, len(hypothesis + second)), hypothesis + second
-        yield rng.choices("abc", k=rng.randrange(1, 90)), rng.choices("abc", k=rng.randrange(1, 90))
-
-
 def test_real_and_nasty_texts_need_as_many_edits_as_sacrebleu_finds(shared: Path) -> None:
-    pairs = random.Random(0).sample(_real_pairs(shared), 200)
-    for hypothesis, reference in [*pairs, *_nasty_pairs(pairs[:4])]:
+    pairs = random.Random(0).sample(real_pairs(shared), 200)
+    for hypothesis, reference in [*pairs, *nasty_pairs(pairs[:4])]:
         number, words = translation_edit_rate(hypothesis, reference)
         assert (edits(hypothesis, reference), len(reference)) == (number, words)
         assert trace(hypothesis, reference).edits == number
@@ -86,10 +61,12 @@ def test_real_and_nasty_texts_need_as_many_edits_as_sacrebleu_finds(shared: Path
 
 
 @pytest.mark.slow
-def test_thousands_of_texts_need_as_many_edits_as_sacrebleu_finds(shared: Path) -> None:
-    pairs = _real_pairs(shared)
-    for hypothesis, reference in [*pairs, *_nasty_pairs(pairs[:200])]:
-        assert edits(hypothesis, reference) == translation_edit_rate(hypothesis, reference)[0]
+def test_twenty_thousand_texts_need_as_many_edits_as_sacrebleu_found(shared: Path) -> None:
+    pairs = all_pairs(shared)
+    recorded = read_recorded(pairs)
+    assert len(recorded) == 21_000
+    assert [edits(*pair) for pair in pairs] == recorded
+    assert [trace(*pair).edits for pair in pairs] == recorded
 
 
 @settings(max_examples=300)
