@@ -125,10 +125,15 @@ def nltk_tokens(text: str) -> list[tuple[str, int, int]]:
     >>> [token for token, _, _ in nltk_tokens("He can't.")]
     ['He', 'ca', "n't", '.']
     """
-    cutter = _cutter()
-    words = cutter.tokenize(text)
-    spans = list(cutter.span_tokenize(text)) if words else []
+    words = nltk_words(text)
+    spans = list(_cutter().span_tokenize(text)) if words else []
     return [(word, start, end) for word, (start, end) in zip(words, spans, strict=True)]
+
+
+@lru_cache(maxsize=1 << 14)
+def nltk_words(text: str) -> tuple[str, ...]:
+    """Return NLTK's word tokens alone, in half of the time."""
+    return tuple(_cutter().tokenize(text))
 
 
 def _tag_text(text: str, tagger: _Tagger) -> tuple[Tagged, ...]:

@@ -10,6 +10,8 @@ from whyscore.analysis.decompose.result import label_fractions
 from whyscore.data.formats.text import from_texts, read_texts
 from whyscore.errors import MissingExtra
 from whyscore.experiments.muler.shares import hybrid
+from whyscore.scoring.stack import Resources
+from whyscore.scoring.store import Store
 from whyscore.taggers.nltk import Nltk
 from whyscore.types import Dataset
 
@@ -19,6 +21,12 @@ FILES = {
     "FAIR": ("wmt19_deen", "newstest2019.Facebook_FAIR.6750.de-en", "newstest2019-deen-ref.en"),
     "online-A": ("wmt19_deen", "newstest2019.online-A.0.de-en", "newstest2019-deen-ref.en"),
 }
+
+
+@pytest.fixture(scope="module")
+def tagged_once(tmp_path_factory: pytest.TempPathFactory) -> Resources:
+    """A store of tags: several tables are about the same texts."""
+    return Resources(Store(tmp_path_factory.mktemp("tags") / "store.sqlite"))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -36,7 +44,7 @@ def read(shared: Path, *systems: str) -> Dataset:
     return read_texts(files, [folder / FILES[systems[0]][2]], systems=list(systems))
 
 
-def test_token_space(shared: Path) -> None:
+def test_token_space(shared: Path, tagged_once: Resources) -> None:
     # system: sigma, oracle, anti and share of nouns, then of verbs
     table = {
         "Alibaba": ((0.299, 0.351, 0.135, 0.239), (0.297, 0.338, 0.209, 0.321)),
@@ -45,7 +53,7 @@ def test_token_space(shared: Path) -> None:
     }
     for system, expected in table.items():
         options = {"tagger": "nltk", "tokens": "nltk", "features": ["NOUN", "VERB"], "draws": 0}
-        rows = decompose(read(shared, system), "bleu", **options)  # type: ignore[arg-type]
+        rows = decompose(read(shared, system), "bleu", resources=tagged_once, **options)  # type: ignore[arg-type]
         for row, wanted in zip(rows, expected, strict=True):
             assert (row.sigma, row.oracle, row.anti, row.share) == pytest.approx(wanted, abs=0.01), (
                 system,
@@ -53,17 +61,16 @@ def test_token_space(shared: Path) -> None:
             )
 
 
-def test_hybrids_of_table_four(shared: Path) -> None:
-    rows = hybrid(
-        read(shared, "Alibaba"), "bleu", tagger="nltk", features=["NOUN", "VERB"], alpha=(0.5,), tokens="nltk"
-    )
+def test_hybrids_of_table_four(shared: Path, tagged_once: Resources) -> None:
+    options = {"tagger": "nltk", "features": ["NOUN", "VERB"], "alpha": (0.5,), "tokens": "nltk"}
+    rows = hybrid(read(shared, "Alibaba"), "bleu", resources=tagged_once, **options)  # type: ignore[arg-type]
     assert [row.hybrid for row in rows] == pytest.approx([0.238, 0.268], abs=0.01)
 
 
-def test_two_systems_over_ten_parts_of_speech(shared: Path) -> None:
+def test_two_systems_over_ten_parts_of_speech(shared: Path, tagged_once: Resources) -> None:
     features = ["NOUN", "PROPN", "VERB", "AUX", "ADJ", "ADV", "PRON", "DET", "ADP", "NUM"]
     data = read(shared, "FAIR", "online-A")
-    found = decompose(data, "bleu", tagger="nltk", tokens="nltk", features=features)
+    found = decompose(data, "bleu", tagger="nltk", tokens="nltk", features=features, resources=tagged_once)
     tests = {test.feature: test for test in found.tests}
     assert tests["NOUN"].difference == pytest.approx(-0.026, abs=0.01)
     assert tests["PROPN"].difference == pytest.approx(-0.046, abs=0.01)
@@ -72,11 +79,11 @@ def test_two_systems_over_ten_parts_of_speech(shared: Path) -> None:
     assert tests["DET"].p == pytest.approx(0.5, abs=0.2)
 
 
-def test_compat(shared: Path) -> None:
+def test_compat(shared: Path, tagged_once: Resources) -> None:
     table = {"FAIR": [0.261, 0.388], "online-A": [0.295, 0.427], "Alibaba": [0.237, 0.320]}
     for system, expected in table.items():
         options = {"mode": "compat", "tagger": "nltk", "features": ["NOUN", "VERB"], "draws": 0}
-        rows = decompose(read(shared, system), "bleu", **options)  # type: ignore[arg-type]
+        rows = decompose(read(shared, system), "bleu", resources=tagged_once, **options)  # type: ignore[arg-type]
         found = [row.share if system == "Alibaba" else row.guarded for row in rows]
         assert found == pytest.approx(expected, abs=0.015), system
 

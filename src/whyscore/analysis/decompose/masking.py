@@ -30,7 +30,7 @@ from whyscore.analysis.decompose.tagging import Marked, Marking
 from whyscore.errors import SpecError
 from whyscore.marking import Span
 from whyscore.protocols import Masking, Metric, SupportsPlaceholders, Token, TokenMetric
-from whyscore.taggers.nltk import nltk_tokens
+from whyscore.taggers.nltk import nltk_tokens, nltk_words
 from whyscore.text.placeholders import (
     Placeholders,
     TokenRow,
@@ -265,7 +265,7 @@ class CompatMasking:
         return Variant(self._read(named), self._read(numbered))
 
     def _read(self, text: str) -> str:
-        return " ".join(token for token, _, _ in nltk_tokens(text)) if self.cut else text
+        return " ".join(nltk_words(text)) if self.cut else text
 
 
 def compat_masking(metric: Metric, marking: Marking) -> CompatMasking:
