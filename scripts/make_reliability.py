@@ -214,36 +214,41 @@ def judged(fault: Callable[[Bench, int], list[str]]) -> Callable[[Bench, int], T
     return judge
 
 
+KILLED = f"another command is killed at a random moment: {', '.join(f'`{name}`' for name in more.WRITERS)}"
+CHANGED = f"a file changes, but not its size or date: {', '.join(more.CHANGED)}"
 FAULTS: dict[str, tuple[str, Callable[[Bench, int], Try]]] = {
-    "killed": ("the command is killed (`kill -9`) at a random moment", killed),
-    "writers": (f"{', '.join(f'`{name}`' for name in more.WRITERS)} are killed", judged(more.killed_writer)),
-    "parent": ("a command with `--executor processes` is killed, its workers are not", judged(more.killed_parent)),
-    "two-writers": ("two commands write one run folder: the second is refused", judged(more.two_writers)),
-    "race": ("four commands begin at once in one run folder: three are refused", judged(more.many_writers)),
-    "lock": ("a lock file was left by a process that has ended, or holds nonsense", judged(more.stale_lock)),
-    "together": ("two commands use one store at once", together),
+    "killed": ("`evaluate` is killed (`kill -9`) at a random moment", killed),
+    "writers": (KILLED, judged(more.killed_writer)),
+    "parent": ("the main process of `--executor processes` is killed, its workers are not", judged(more.killed_parent)),
+    "two-writers": ("two commands write to one run folder: the second is refused", judged(more.two_writers)),
+    "race": ("four commands start in one run folder at the same time: three are refused", judged(more.many_writers)),
+    "lock": ("a lock file is left over from a process that has ended, or is invalid", judged(more.stale_lock)),
+    "together": ("two commands use one store at the same time", together),
     "full": ("the disk of the run folder is full", full_disk),
     "full-store": ("the disk of the store is full", full_store),
-    "limit": ("no file may be longer than a limit (`ulimit -f`)", size_limit),
-    "read-only": ("everything is read-only", read_only),
-    "read-only-later": ("the run folder becomes read-only in the middle", judged(more.read_only_later)),
-    "deleted": ("the store is deleted in the middle", judged(more.deleted_store)),
+    "limit": ("the size of files is limited (`ulimit -f`)", size_limit),
+    "read-only": ("run folder and store are read-only", read_only),
+    "read-only-later": ("the run folder becomes read-only during the run", judged(more.read_only_later)),
+    "deleted": ("the store is deleted during the run", judged(more.deleted_store)),
     "damaged": ("a page of the store is overwritten", damaged),
-    "bit": ("one bit of a stored row, its digest, its signature or width is flipped", judged(more.flipped_bit)),
-    "nan": ("a stored count is no number", judged(more.undefined_count)),
-    "paths": ("the store's path has `#`, `?`, `%`, a newline ...; it is of a newer version", judged(more.odd_path)),
+    "bit": ("one bit is flipped in a stored row, its digest, its signature or its width", judged(more.flipped_bit)),
+    "nan": ("a stored count is NaN", judged(more.undefined_count)),
+    "paths": (
+        "the path of the store contains `#`, `?`, `%`, a newline ...; the store is from a newer version",
+        judged(more.odd_path),
+    ),
     "edited": ("a file of an unfinished run is edited", judged(more.edited_file)),
-    "changed": (f"{', '.join(more.CHANGED)} changes, but not its size", judged(more.changed_file)),
-    "versions": ("a package has another version when a run goes on", judged(more.other_versions)),
-    "clock": ("the clock goes backwards", judged(more.clock_backwards)),
-    "environment": ("odd environment variables", judged(more.odd_environment)),
-    "shuffled": ("the input is shuffled: same numbers", judged(more.shuffled)),
+    "changed": (CHANGED, judged(more.changed_file)),
+    "versions": ("a run is resumed with another version of a package", judged(more.other_versions)),
+    "clock": ("the clock runs backwards", judged(more.clock_backwards)),
+    "environment": ("unusual environment variables", judged(more.odd_environment)),
+    "shuffled": ("the input is in another order: same numbers", judged(more.shuffled)),
     "threads": ("more threads: same numbers", judged(more.threads)),
-    "shards": ("shards, merged: same files", judged(more.sharded)),
-    "lines": ("200,000 lines in 2 GB of memory", judged(more.many_lines)),
-    "memory": ("the metric has no memory for a whole batch", no_memory),
-    "processes": ("a worker is killed, `--executor processes`", worker_killed("processes")),
-    "ray": ("a worker is killed, `--executor ray`", worker_killed("ray")),
+    "shards": ("the run is sharded and merged: same files", judged(more.sharded)),
+    "lines": ("200,000 lines with 2 GB of memory", judged(more.many_lines)),
+    "memory": ("the metric runs out of memory on a whole batch", no_memory),
+    "processes": ("a worker of `--executor processes` is killed", worker_killed("processes")),
+    "ray": ("a worker of `--executor ray` is killed", worker_killed("ray")),
 }
 NEEDS_SPACE = {"full", "full-store", "read-only", "read-only-later"}
 ROUND = {
@@ -274,7 +279,7 @@ def row(bench: Bench, name: str, tries: int, jobs: int = 1) -> Row:
             done.append(result)
             print(f"{name} {number}/{tries}: {result}", file=sys.stderr, flush=True)
     most = max(one.lost for one in done)
-    unit = "rows scored anew" if name == "damaged" else "texts scored twice"
+    unit = "rows scored again" if name == "damaged" else "texts scored twice"
     return Row(told, tries, sum(one.survived for one in done), f"at most {most} {unit}" if most else "nothing")
 
 
@@ -324,9 +329,12 @@ def main() -> int:
             row(bench, name, given.kills if name == "killed" else given.tries * ROUND.get(name, 1), given.jobs)
             for name in wanted
         ]
-    texts = f"{2 * given.segments} texts of two systems, explained by erasure under two metrics"
-    tries = f"{given.kills} kills at random moments, {given.tries} round{'s' * (given.tries > 1)} of every other fault"
-    facts = f"One run of the script: seed {given.seed}; {tries}; {texts}; {bench.seconds:.1f} seconds undisturbed."
+    texts = f"{2 * given.segments} texts of two systems, explained by erasure for two metrics"
+    rounds = f"{given.tries} round{'s' * (given.tries > 1)} of every other fault"
+    facts = (
+        f"One run of the script with seed {given.seed}: {given.kills} kills at random moments and {rounds}, on {texts} "
+        f"({bench.seconds:.1f} seconds without a fault)."
+    )
     left_out = [FAULTS[name][0] for name in given.only if name not in wanted]
     made = table(rows, left_out, facts)
     print(made)
