@@ -108,7 +108,7 @@ def test_training_anew_gives_the_same_weights(tmp_path: Path) -> None:
     digests = []
     for folder in (tmp_path / "once", tmp_path / "again"):
         networks = [folder / f"network-{seed}.npz" for seed in range(2)]
-        run_script("make_examples.py", folder, "--step", 150)
+        run_script("make_examples.py", folder, "--step", 250)
         for seed, network in enumerate(networks):
             run_script("train.py", folder, network, "--seed", seed, "--epochs", 1)
         run_script("boost.py", folder, folder / "trees.npz")
