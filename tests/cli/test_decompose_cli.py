@@ -42,6 +42,11 @@ def test_people_get_a_table_of_shares_and_one_of_tests(files: list[str], run: Ru
     assert "signature: rules|language:en|rules:1" in err
 
 
+def test_tables_may_have_no_decimals(files: list[str], run: Run) -> None:
+    done = run("decompose", *files, "-m", "bleu", "--features", "number", "--draws", "0", "-w", "0")
+    assert done.out.splitlines()[2].split()[:4] == ["good", "number", "2", "0"]
+
+
 def test_programs_get_records_with_the_promised_keys(files: list[str], run: Run) -> None:
     done = run("decompose", *files, "-m", "bleu", "--features", "number", "-f", "jsonl", "--draws", "20")
     assert done.code == 0

@@ -125,7 +125,7 @@ class _FullHelp(argparse.Action):
         parser.exit()
 
 
-def _number(kind: type[int] | type[float], least: int | None, text: str) -> float:
+def read_number(kind: type[int] | type[float], least: int | None, text: str) -> float:
     """Return a number in its range, or say what was expected."""
     try:
         number = kind(text)
@@ -292,7 +292,7 @@ def _add(group: argparse._ArgumentGroup, setting: Setting, formats: Sequence[str
         named.pop("metavar", None) if facts.metavar is None else None
     else:
         least = int(facts.least) if inner is int and facts.least in (0, 1) else None
-        reader = partial(_number, inner, least) if inner is int or inner is float else str
+        reader = partial(read_number, inner, least) if inner is int or inner is float else str
         named |= {"type": facts.parse or reader}
     return group.add_argument(*flags, **named)
 

@@ -54,22 +54,10 @@ def test_boosted_scores_of_systems_come_as_a_table(run: Run) -> None:
     assert "signature: boosted(metric=token_f1, p=1.0)|aggregator:power_mean|w:0.5|rule:given" in done.err
 
 
-def test_the_example_of_the_interface_gives_records(run: Run) -> None:
-    done = run(
-        "boost",
-        *FILES,
-        "-m",
-        "chrf",
-        "-e",
-        "lime(samples=100)",
-        "-p",
-        "1.5",
-        "--weight",
-        "0.6",
-        "--segments",
-        "-f",
-        "jsonl",
-    )
+@pytest.mark.parametrize("flag", ["--weight", "-w"])
+def test_the_example_of_the_interface_gives_records(run: Run, flag: str) -> None:
+    options = ("-e", "lime(samples=100)", "-p", "1.5", flag, "0.6", "--segments", "-f", "jsonl")
+    done = run("boost", *FILES, "-m", "chrf", *options)
     header, first, second = records(done.out)
     assert header["kind"] == "scores"
     assert (first["id"], second["id"]) == ("0", "1")
@@ -83,6 +71,14 @@ def test_segments_come_as_a_table_too(run: Run) -> None:
     assert done.out.splitlines()[0] == "id\tsystem\toriginal\taggregate\tboosted"
     assert len(done.out.splitlines()) == 3
     assert done.err == ""
+
+
+def test_whole_numbers_after_w_are_decimals_and_never_silently_a_weight(run: Run) -> None:
+    done = run("boost", *FILES, "-m", "token_f1", "-w", "1")
+    assert done.out.splitlines()[2].split()[1] == "0.8"
+    assert "note: -w 1 sets the number of decimals; for the weight: --weight 1" in done.err
+    twice = run("boost", *FILES, "-m", "token_f1", "--weight", "0.5", "-w", ".6")
+    assert (twice.code, "got two weights, --weight 0.5 and -w 0.6: leave one out" in twice.err) == (2, True)
 
 
 def test_a_dry_run_says_how_many_texts_there_would_be(run: Run) -> None:

@@ -1,5 +1,6 @@
 """`whyscore boost`: a metric's scores, made better by its own explanations."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -7,7 +8,7 @@ from dataclasses import dataclass, replace
 from whyscore.analysis.boost import BoostResult, BoostSettings, boost_segments, boosted, cost
 from whyscore.analysis.common import with_languages
 from whyscore.analysis.explain import ExplainersSettings
-from whyscore.cli.options import InputSettings, MetricSettings, OutputSettings, RunningSettings
+from whyscore.cli.options import InputSettings, MetricSettings, OutputSettings, RunningSettings, read_number
 from whyscore.cli.output import emit_result, format_of, tell, tell_signatures
 from whyscore.cli.setup import call_costs, load_dataset, make_resources, print_lines, requested_metrics, working
 from whyscore.errors import UserError
@@ -24,6 +25,12 @@ examples:
 """
 
 _WARN = 0.5
+_FRACTION = re.compile(r"0?\.[0-9]+")
+
+
+def _read_width(text: str) -> float:
+    """Return the number of decimals, or a fraction: nobody can mean anything by it but the weight."""
+    return float(text) if _FRACTION.fullmatch(text) else read_number(int, 0, text)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +38,9 @@ class BoostCommand(RunningSettings, OutputSettings, InputSettings, BoostSettings
     """What `whyscore boost` takes."""
 
     explainer: str | None = again(ExplainersSettings, "explainer")
+    width: float | None = again(  # type: ignore[assignment] # a whole number or a weight
+        OutputSettings, "width", help="number of decimals in tables; a fraction is read as --weight", parse=_read_width
+    )
     segments: bool = option(False, "output segment scores instead of system scores", basic=True)
 
 
@@ -39,6 +49,7 @@ SETTINGS = BoostCommand
 
 def run(settings: BoostCommand) -> int:
     """Boost what was asked for and write it out."""
+    settings = _with_weight(settings)
     metrics = requested_metrics(settings)
     if len(metrics) > 1:
         raise UserError(f"one metric at a time, got {' '.join(metrics)}")
@@ -53,6 +64,20 @@ def run(settings: BoostCommand) -> int:
     emit_result(result if settings.segments else result.systems(), settings)
     _say(result, settings)
     return 0
+
+
+def _with_weight(settings: BoostCommand) -> BoostCommand:
+    """Return settings in which a fraction after -w is the weight."""
+    if settings.width is None:
+        return settings
+    if settings.width % 1:
+        if settings.w is not None:
+            raise UserError(f"got two weights, --weight {settings.w} and -w {settings.width}: leave one out")
+        return replace(settings, w=settings.width, width=None)
+    decimals = int(settings.width)
+    if decimals <= 1 and settings.w is None:
+        tell(settings, f"note: -w {decimals} sets the number of decimals; for the weight: --weight {decimals}")
+    return replace(settings, width=decimals)
 
 
 def _cost_lines(data: Dataset, metric: Boosted, settings: BoostCommand) -> Iterator[str]:

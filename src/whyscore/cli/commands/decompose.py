@@ -63,7 +63,7 @@ def run(settings: DecomposeCommand) -> int:
         decompositions = decompose(data, metrics, settings=settings, resources=resources)
     text = format_of(settings) == "text"
     # On a terminal the signatures go to stderr, where they do not disturb what is copied or piped.
-    shown = decompositions.presented(settings.width or DECIMALS, signatures=not text)
+    shown = decompositions.presented(DECIMALS if settings.width is None else settings.width, signatures=not text)
     below = example_lines(decompositions) if text and not settings.segments else ()
     emit_result(shown.by_segment() if settings.segments else shown, settings, below=below)
     if format_of(settings) not in ("markdown", "latex"):  # their tables have the notes
