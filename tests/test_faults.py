@@ -100,7 +100,7 @@ class Refusing:
     ("number", "kind", "message"),
     [
         (errno.ENOSPC, ExecutionError, "the disk is full; free some space and run again, nothing is lost"),
-        (errno.EFBIG, UserError, "cannot be written: no. Choose another place"),
+        (errno.EFBIG, UserError, "cannot be written: no. Choose another location"),
     ],
 )
 def test_a_growing_file_tells_what_the_disk_says(

@@ -339,7 +339,7 @@ class PerSide(_Single):
     def powers(self, bags: Bags, parameters: FloatVector) -> PowerTable:
         """Return the means, with what the floor carries of the side where it carries less."""
         if bags.hypothesis is None:
-            raise SpecError(f"{WHO}: nobody said which words belong to the hypothesis; use power_mean")
+            raise SpecError(f"{WHO}: it is not known which words belong to the hypothesis; use power_mean")
         values, floors = regularise(bags, self.floor)
         in_hypothesis = bags.of_hypothesis
         sides = [

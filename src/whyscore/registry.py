@@ -36,7 +36,7 @@ from pathlib import Path
 from typing import get_origin, get_type_hints
 
 from whyscore.errors import ContractError, DataError, MissingExtra, SpecError, UnknownName
-from whyscore.settings import CODE, describe_type, fits, widen_number
+from whyscore.settings import CODE, describe_type, fits, widen_number, with_article
 
 _FUNCTION = re.compile(r"[^\s(),='\"]+:[A-Za-z_][\w.]*")
 _LIMIT = 10_000
@@ -103,7 +103,7 @@ def parse(text: str) -> Spec:
         return Spec(value)
     if isinstance(tree, ast.Tuple):
         apart = " ".join(ast.unparse(part) for part in tree.elts)
-        raise SpecError(f"cannot read the spec {text!r}: put blanks, not commas, between several: {apart}")
+        raise SpecError(f"cannot read the spec {text!r}: separate several specs with spaces, not commas: {apart}")
     raise SpecError(f"cannot read the spec {text!r}: expected a name such as chrf or lime(samples=200)")
 
 
@@ -260,7 +260,7 @@ def register(kind: str, name: str, factory: Factory) -> None:
     if kind not in BUILT_IN:
         raise UnknownName.among("kind of component", kind, KINDS)
     if not name.isidentifier():
-        raise SpecError(f"{name!r} cannot name a {kind}: use letters, digits and _")
+        raise SpecError(f"{name!r} cannot name {with_article(kind)}: use letters, digits and _")
     holder = _registered[kind].get(name)
     if holder is factory:
         return
@@ -381,8 +381,9 @@ def build_from_file(
     def refuse(code: str) -> None:
         if not allowed & {code, str(Path(code).resolve())}:
             raise DataError(
-                f"{file}: {spec} would {'ask' if '://' in code else 'run code from'} {code}; what a data file names "
-                "is not run" + (f". If you trust {code}, add: --allow-code {code}" if allow_code is not None else "")
+                f"{file}: {spec} would {'ask' if '://' in code else 'run code from'} {code}; code named in a data "
+                "file is not run"
+                + (f". If you trust {code}, add: --allow-code {code}" if allow_code is not None else "")
             )
 
     # Each component is looked at before it is made: a metric may call the metrics inside of it when it is made.
@@ -477,7 +478,7 @@ def _build_nested(value: Value, kind: str) -> object:
         return build(value, kind)
     if value is None:
         return None
-    raise SpecError(f"expected a {kind}, got {value!r}: write its name or name(option=value)")
+    raise SpecError(f"expected {with_article(kind)}, got {value!r}: write its name or name(option=value)")
 
 
 def _convert(owner: str, name: str, value: Value, hint: object) -> object:

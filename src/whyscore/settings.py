@@ -361,6 +361,14 @@ def describe_type(hint: object) -> str:
     if origin in (Union, types.UnionType):
         return " or ".join(describe_type(option) for option in get_args(hint))
     if origin is tuple:
-        return f"a list of {describe_type(get_args(hint)[0])}"
+        item = get_args(hint)[0]
+        described = describe_type(item)
+        plural = isinstance(item, type) and item is not bool
+        return f"a list of {described.partition(' ')[2]}s" if plural else f"a list of {described}"
     plain = {int: "a whole number", float: "a number", str: "a text", bool: "True or False", type(None): "None"}
-    return plain.get(hint, f"a {hint.__name__}") if isinstance(hint, type) else "a function"
+    return plain.get(hint, with_article(hint.__name__)) if isinstance(hint, type) else "a function"
+
+
+def with_article(noun: str) -> str:
+    """Return a noun after `a` or `an`, by its first letter."""
+    return f"{'an' if noun[0] in 'AEIOUaeiou' else 'a'} {noun}"

@@ -172,7 +172,7 @@ def test_bags_keep_their_sides_when_some_are_taken() -> None:
 
 
 def test_sides_that_nobody_told_are_refused() -> None:
-    told = "per_side: nobody said which words belong to the hypothesis; use power_mean"
+    told = "per_side: it is not known which words belong to the hypothesis; use power_mean"
     with pytest.raises(SpecError, match=re.escape(told)):
         PerSide().table(Bags.of([np.ones(2)]), np.ones(1))
 

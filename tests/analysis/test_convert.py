@@ -149,7 +149,7 @@ def test_thresholds_are_learnt_on_the_segments_of_one_of_several_systems(stored:
         (
             {"gold": Gold("g", "eval4nlp2021", GoldSide(Ragged.of([[0, 1]]), "g"))},
             DataError,
-            "the explanations ('0' ...) and g ('0' ...) are not of the same segments: name gold of these segments",
+            "the explanations ('0' ...) and g ('0' ...) cover different segments: give gold data for these segments",
         ),
     ],
 )

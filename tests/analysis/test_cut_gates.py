@@ -45,8 +45,8 @@ def test_the_first_text_that_is_cut_is_named(folder: str) -> None:
     metrics = {"ours": BertScore(folder, 2, device="cpu"), "chrf": "chrf"}
     assert truncation_messages(metrics, data(pieces(6))) == []
     told = truncation_messages(metrics, data(pieces(6), pieces(7), pieces(9)))
-    assert told == ["ours cuts texts of 2 of 3 segments (the first is the hypothesis of A 1, 6 of 7 pieces)"]
-    with pytest.raises(GateNotPassed, match=r"^the quality gate is not passed: ours cuts texts of 2 of 3"):
+    assert told == ["ours truncates texts in 2 of 3 segments (first: the hypothesis of A 1, 6 of 7 subwords read)"]
+    with pytest.raises(GateNotPassed, match=r"^quality gate not passed: ours truncates texts in 2 of 3"):
         fail_if_truncated(told)
     fail_if_truncated([])
 
@@ -90,7 +90,7 @@ def test_the_gate_is_judged_after_the_results_are_out(run: Run, verb: str, folde
         code, out, err = run(verb, "-t", str(texts), "-r", str(texts), *options)
         assert code == 5, err
         assert out
-        told = "cuts texts of 1 of 2 segments (the first is the hypothesis of t 1, 6 of 7 pieces)"
+        told = "truncates texts in 1 of 2 segments (first: the hypothesis of t 1, 6 of 7 subwords read)"
         assert told in err.splitlines()[-1]
     options[-1] = str(tmp_path / "other") if verb == "evaluate" else options[-1]
     code, _, err = run(verb, "-t", str(whole), "-r", str(whole), *options)

@@ -72,8 +72,8 @@ def test_the_exact_part_of_the_published_scores(shared: Path, tmp_path: Path, ru
     ("metrics", "options", "message"),
     [
         (["chrf", "chrf(word_order=2)"], {}, "chrf"),
-        (["chrf"], {"test_set": "a\tb"}, "'a\\\\tb' cannot stand in a tab-separated file: give it another name"),
-        (["chrf"], {"reference": " "}, "' ' cannot stand in a tab-separated file"),
+        (["chrf"], {"test_set": "a\tb"}, "'a\\\\tb' cannot be used in a tab-separated file: rename it"),
+        (["chrf"], {"reference": " "}, "' ' cannot be used in a tab-separated file"),
     ],
 )
 def test_what_the_files_cannot_hold_is_refused(
@@ -85,7 +85,7 @@ def test_what_the_files_cannot_hold_is_refused(
 
 def test_scores_need_the_languages(tmp_path: Path) -> None:
     data = from_texts({"A": ["a dog"]}, references=["a dog"])
-    with pytest.raises(DataError, match="does not say its languages: give the pair, for example -l en-ru"):
+    with pytest.raises(DataError, match="does not name its languages: give the pair, for example -l en-ru"):
         submit_scores(data, ["chrf"], tmp_path)
 
 

@@ -80,7 +80,7 @@ def test_what_cannot_be_reached_is_said_and_everything_is_reviewed() -> None:
         (rated([90.0] * 8), "all 8 rated segments of rated are error-free (esa >= 85): a threshold needs both kinds"),
         (rated([10.0] * 8), "all 8 rated segments of rated are with errors"),
         (rated([90.0, 10.0], human="points"), "which points makes a segment error-free is not known: give the lowest"),
-        (rated([90.0, 10.0, 90.0]), "rated has one document"),
+        (rated([90.0, 10.0, 90.0]), "rated has only one document"),
         (Dataset("none", (Entry("1", "S", Segment("a")),)), "none has no human score: name one with --human"),
     ],
 )

@@ -205,7 +205,7 @@ def test_repeats_print_how_stable_an_explanation_is(run: Run) -> None:
         (("score", *FILES, "-m", "chrf", "-o", "no/such/folder/x.txt"), 2, "no/such/folder"),
         (("score", *FILES, "-m", "chrf", "--systems", "one"), 3, "system names"),
         (("score", "-r", "ref.txt", "-t", "sysA.txt", "sysA.txt", "-m", "chrf"), 3, "sysA"),
-        (("store", "size", "--store", "none"), 2, "there is no store to look at: --store none was given"),
+        (("store", "size", "--store", "none"), 2, "there is no store: --store none was given"),
     ],
 )  # fmt: skip
 def test_mistakes_get_one_line_and_an_exit_code(run: Run, arguments: tuple[str, ...], code: int, message: str) -> None:
@@ -345,7 +345,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
     running.send_signal(signal.SIGINT)
     _, told = running.communicate()
     assert running.returncode == 130
-    assert "interrupted; what was scored is in the store. Run the same command again to go on" in told
+    assert "interrupted; finished scores are in the store. Run the same command again to resume" in told
     assert "Traceback" not in told
     out, _ = program(*arguments, cwd=tmp_path).communicate()
     assert "many" in out

@@ -50,7 +50,7 @@ def test_compare_prints_scores_ranks_and_plain_words(run: Run) -> None:
     assert "5 segments; in brackets: 95 % bootstrap confidence intervals" in done.out
     assert "token_f1: good and bad do not differ significantly on 5 segments" in done.out
     assert "signature: token_f1|nrefs:1|" in done.err
-    assert "note: 5 segments are too few: the smallest p they can give is 0.0625" in done.err
+    assert "note: 5 segments are too few: the smallest possible p is 0.0625" in done.err
 
 
 @pytest.mark.parametrize("form", ["json", "jsonl", "tsv", "csv", "markdown", "latex"])
@@ -90,7 +90,7 @@ def test_compare_refuses_what_it_cannot_do(run: Run) -> None:
 def test_compare_tells_strengths_and_power_where_asked(run: Run) -> None:
     done = run(*COMPARE, "--strengths", "--power", "3", "5")
     assert done.code == 0, done.err
-    assert "token_f1: strength by won segments (Bradley-Terry): good 0." in done.out
+    assert "token_f1: strength by segments won (Bradley-Terry): good 0." in done.out
     assert "token_f1: power of good against bad: " in done.out
     told = json.loads(run(*COMPARE, "--strengths", "--power", "3", "5", "-f", "json").out)
     assert [(row["n"], row["first"], row["second"]) for row in told["power"]] == [
@@ -115,7 +115,7 @@ def test_metaeval_stops_early_on_request_and_says_so(run: Run) -> None:
     assert done["tests"][0]["delta"] == whole["tests"][0]["delta"]
     refused = run(*JUDGE, "--test", "bootstrap", "--early-stop")
     assert refused.code == 2
-    assert "early_stop is of the permutation test of coefficients, without compat: leave it out" in refused.err
+    assert "early_stop is only for the permutation test of coefficients, without compat: leave it out" in refused.err
 
 
 def test_explain_raises_budgets_until_halves_agree(run: Run) -> None:
@@ -169,7 +169,7 @@ def test_metaeval_takes_fine_points(run: Run) -> None:
     assert (row["low"], row["fisher_low"] is None) == (None, False)
     refused = run(*JUDGE, "--epsilon", "0.1", "-q")
     assert (refused.code, refused.err) == (
-        2, "whyscore: error: epsilon is of acc_eq alone, not of kendall: leave it out\n",
+        2, "whyscore: error: epsilon is only for acc_eq, not for kendall: leave it out\n",
     )  # fmt: skip
 
 

@@ -122,7 +122,7 @@ def test_without_the_option_records_stay_as_they_were(explain: Run) -> None:
 def test_a_metric_without_a_matrix_is_refused_before_any_work(explain: Run) -> None:
     done = explain("-r", "a cat", "-t", "a dog", "-m", "ter", "--matrix", "-f", "jsonl")
     assert (done.code, done.out) == (2, "")
-    assert "ter has no matrix of similarities: bertscore and xbertscore have one" in done.err
+    assert "ter has no similarity matrix: use bertscore or xbertscore" in done.err
 
 
 def test_a_table_of_words_has_no_room_for_a_matrix(explain: Run) -> None:

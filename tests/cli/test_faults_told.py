@@ -52,7 +52,7 @@ def test_too_little_memory_is_no_fault(monkeypatch: pytest.MonkeyPatch, run: Run
     fail_with(monkeypatch, MemoryError())
     done = run("score", "--sample", "-m", "chrf")
     assert done.code == 1
-    said = "whyscore: error: there is not enough memory for this: give fewer texts at a time\n"
+    said = "whyscore: error: not enough memory: give fewer texts at a time\n"
     assert done.err == said
 
 

@@ -99,7 +99,7 @@ def test_sentences_as_records(gold: Path, tmp_path: Path, run: Run) -> None:
 @pytest.mark.parametrize(
     ("target", "options", "code", "message"),
     [
-        ("1 2\n5 4\n0 0\n", [], 3, "target.submission:1: 1 of 3 lines do not fit"),
+        ("1 2\n5 4\n0 0\n", [], 3, "target.submission:1: 1 of 3 lines do not match"),
         ("1 2\n5 4\n0 0\n", ["--on-mismatch", "skip"], 0, "1 sentences with a wrong number of scores were left out"),
         ("1 2\n5 4\n0 0\n", ["--on-mismatch", "truncate"], 0, "scores were cut to the shorter"),
         ("1 2 3\n5 4\n", [], 3, "target.submission has 2 lines"),
@@ -227,8 +227,11 @@ def test_a_submission_is_made_checked_and_judged(gold: Path, tmp_path: Path, run
         (["-e", "erasure", "--team", "me", "-o", "x"], "a submission needs -m METRIC"),
         (["-m", "chrf", "--team", "me", "-o", "x"], "a submission needs -e EXPLAINER"),
         (["-m", "chrf", "-e", "erasure", "-o", "x"], "a submission needs --team"),
-        (["-m", "chrf", "bleu", "-e", "erasure", "--team", "me", "-o", "x"], "one metric a submission, got chrf bleu"),
-        (["-m", "chrf", "-e", "erasure", "--team", "me", "-o", "x", "--sample"], "one system a submission, got"),
+        (
+            ["-m", "chrf", "bleu", "-e", "erasure", "--team", "me", "-o", "x"],
+            "one metric per submission, got chrf bleu",
+        ),
+        (["-m", "chrf", "-e", "erasure", "--team", "me", "-o", "x", "--sample"], "one system per submission, got"),
     ],
 )
 def test_a_submission_needs_all_its_parts(
@@ -266,8 +269,8 @@ def test_ratings_become_records_and_spans_of_any_dialect(shipped: Path, tmp_path
     code, _, err = run("convert", rated, "--to", "wmtqe", "-o", tmp_path / "x.tsv")
     assert code == 0
     assert err.splitlines() == [
-        "note: wmtqe cannot say: category (5269)",
-        "note: wmtqe cannot say: span of a source (349)",
+        "note: wmtqe cannot represent: category (5269)",
+        "note: wmtqe cannot represent: span of a source (349)",
     ]
     code, out, _ = run("metaeval", "spans", rated, "--gold", rated, "-f", "json")
     found = json.loads(out)["sides"]

@@ -159,8 +159,8 @@ def test_a_file_that_does_not_say_what_it_is_must_be_named(tmp_path: Path, run: 
     path = tmp_path / "ref.txt"
     path.write_text("the cat sat on the mat\n", "utf-8")
     _, err = said(run, "convert", str(path), "--to", "spans", code=2)
-    told = f"{path}: its first line does not say what it holds: name it with --from, one of {', '.join(DIALECTS)}"
-    assert err == f"whyscore: error: {told}\n"
+    told = f"{path}: its format cannot be recognised from the first line: name it with --from, one of "
+    assert err == f"whyscore: error: {told}{', '.join(DIALECTS)}\n"
 
 
 @pytest.mark.parametrize("first", ["12345", "1,200,000", "3.5"])

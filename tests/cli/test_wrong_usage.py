@@ -64,9 +64,9 @@ def test_every_command_stands_apart_from_what_it_does(run: Run) -> None:
         (("-o",), "argument -o/--output: expected one argument. All"),
         (
             ("-o", "out.xlsx"),
-            "out.xlsx: '.xlsx' is no format of this command: use .txt, .json, .jsonl, .tsv, .csv, .md, ",
+            "out.xlsx: '.xlsx' is not a format of this command: use .txt, .json, .jsonl, .tsv, .csv, .md, ",
         ),
-        (("-o", "no/out.json"), "no/out.json: there is no folder no: make it first, or choose another place"),
+        (("-o", "no/out.json"), "no/out.json: there is no folder no: create it first, or choose another location"),
         (("-o", "."), ".: is a folder: name a file in it with -o"),
     ],
 )
@@ -93,7 +93,7 @@ def test_wrong_usage_of_inner_commands_is_one_line_too(run: Run) -> None:
             ("submit",),
             f"the following arguments are required: {'|'.join(TASKS)}. All options: whyscore submit -h",
         ),
-        (("report",), "no run folder: name one that whyscore evaluate has written"),
+        (("report",), "no run folder: name one written by whyscore evaluate"),
     ],
 )
 def test_what_is_missing_is_named_and_nothing_else(run: Run, arguments: tuple[str, ...], expected: str) -> None:
@@ -123,7 +123,10 @@ def test_a_format_that_the_command_does_not_write_is_refused_by_its_suffix(run: 
     done = run("list", "metrics", "-o", "why.doc")
     assert (done.code, complaint(done)) == (
         2,
-        "why.doc: '.doc' is no format of this command: use .txt, .json, .jsonl, .tsv, .csv, .md, .tex, or add -f text",
+        (
+            "why.doc: '.doc' is not a format of this command: "
+            "use .txt, .json, .jsonl, .tsv, .csv, .md, .tex, or add -f text"
+        ),
     )
     assert not Path("why.doc").exists()
 
@@ -146,7 +149,7 @@ def test_a_folder_that_may_not_be_written_in_is_named_before_any_work(
     monkeypatch.setattr("whyscore.cli.output.os.access", lambda *_: False)  # root, who may run this, may write anywhere
     done = run(*SCORE, "-o", "locked/out.json")
     place = Path("locked").absolute()
-    expected = f"locked/out.json: nothing may be written in {place}: choose another place with -o"
+    expected = f"locked/out.json: no permission to write in {place}: choose another location with -o"
     assert (done.code, complaint(done)) == (2, expected)
 
 
@@ -155,12 +158,15 @@ def test_a_folder_that_may_not_be_written_in_is_named_before_any_work(
     [
         (
             ("data.tsv", "-r", "ref.txt"),
-            "data.tsv holds its own texts, but -r came with it: leave out one or the other",
+            "data.tsv contains its own texts and cannot be combined with -r: leave out one or the other",
         ),
-        (("data.tsv", "-s", "ref.txt"), "data.tsv holds its own texts, but -s came with it"),
-        (("data.tsv", "--text"), "data.tsv holds its own texts, but --text came with it"),
-        (("--sample", "data.tsv"), "--sample holds its own texts, but data.tsv came with it"),
-        (("--sample", "-t", "sysA.txt", "-r", "ref.txt"), "--sample holds its own texts, but -t and -r came with it"),
+        (("data.tsv", "-s", "ref.txt"), "data.tsv contains its own texts and cannot be combined with -s"),
+        (("data.tsv", "--text"), "data.tsv contains its own texts and cannot be combined with --text"),
+        (("--sample", "data.tsv"), "--sample contains its own texts and cannot be combined with data.tsv"),
+        (
+            ("--sample", "-t", "sysA.txt", "-r", "ref.txt"),
+            "--sample contains its own texts and cannot be combined with -t and -r",
+        ),
         (("data.tsv", "-t", "sysA.txt"), "got a data file and -t: give one, with all texts."),
         (
             ("ref.txt", "sysA.txt"),
@@ -168,7 +174,10 @@ def test_a_folder_that_may_not_be_written_in_is_named_before_any_work(
         ),
         (
             ("-r", "ref.txt", "sysA.txt"),
-            "no input: give hypotheses with -t (and -r, -s), a data file, or --sample. sysA.txt was taken by -r",
+            (
+                "no input: give hypotheses with -t (and -r, -s), a data file, or --sample. "
+                "sysA.txt was read as a value of -r"
+            ),
         ),
     ],
 )
@@ -203,7 +212,7 @@ def test_a_file_that_is_not_there_comes_with_a_cure(run: Run, arguments: tuple[s
     ("spec", "expected"),
     [
         ("BLEUE", "no metric named 'BLEUE'. Did you mean 'bleu'? Known: "),
-        ("bleu,chrf", "cannot read the spec 'bleu,chrf': put blanks, not commas, between several: bleu chrf"),
+        ("bleu,chrf", "cannot read the spec 'bleu,chrf': separate several specs with spaces, not commas: bleu chrf"),
         ("mine.py", "cannot read the spec 'mine.py': name a function of the file, for example mine.py:score"),
     ],
 )
@@ -305,7 +314,7 @@ class TestGates:
         done = run(*asked, "-t", "prod.txt", "new.txt")
         assert done.code == 5
         told = complaint(done)
-        assert told.startswith("the quality gate is not passed: new is significantly worse than prod on token_f1 (")
+        assert told.startswith("quality gate not passed: new is significantly worse than prod on token_f1 (")
         assert "new is significantly worse than prod on ter (" in told
         assert "new" in done.out  # the table is there all the same
         assert run(*asked, "-t", "new.txt", "prod.txt").code == 0
@@ -316,7 +325,7 @@ class TestGates:
         assert run(*asked, "token_f1=0.1").code == 0
         done = run(*asked, "token_f1=0.99")
         assert done.code == 5
-        assert complaint(done).startswith("the quality gate is not passed: token_f1 of sysA is 0.")
+        assert complaint(done).startswith("quality gate not passed: token_f1 of sysA is 0.")
         assert "; token_f1 of sysB is 0." in complaint(done)
 
     @pytest.mark.parametrize(
@@ -348,7 +357,7 @@ def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
             text=True,
             check=False,
         )
-    told = "whyscore: error: the output: No space left on device. Make room, or choose another place\n"
+    told = "whyscore: error: the output: No space left on device. Free some space, or choose another location\n"
     assert (done.returncode, done.stderr) == (1, told)
 
 

@@ -81,14 +81,14 @@ def test_no_permission_is_an_error_with_the_path(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(Path, "open", forbidden)
     path = tmp_path / "a.txt"
     with pytest.raises(
-        UserError, match=re.escape(f"{path}: cannot be written: Permission denied. Choose another place")
+        UserError, match=re.escape(f"{path}: cannot be written: Permission denied. Choose another location")
     ):
         write_lines(path, ["x\n"])
 
 
 def test_a_folder_in_the_way_or_missing_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(
-        UserError, match=re.escape(f"{tmp_path}: cannot be written: Is a directory. Choose another place")
+        UserError, match=re.escape(f"{tmp_path}: cannot be written: Is a directory. Choose another location")
     ):
         write_lines(tmp_path, ["x\n"])
     path = tmp_path / "none" / "a.txt"

@@ -31,7 +31,7 @@ def test_context_is_the_nearest_segments_of_the_same_document_and_system() -> No
 
 
 def test_documents_out_of_order_are_refused_or_noted() -> None:
-    with pytest.raises(DataError, match="segment '2' stands after '10'"):
+    with pytest.raises(DataError, match="segment '2' comes after '10'"):
         Dataset("x", (entry("1"), entry("10"), entry("2"))).with_context(2)
     named = [entry("intro"), entry("end"), entry("end", system="B"), entry("intro", system="B")]
     with pytest.raises(DataError, match="'A' and 'B' have the segments of document 'd' in different orders"):

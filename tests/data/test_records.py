@@ -321,7 +321,7 @@ def test_a_torn_last_line_is_dropped_only_when_asked(tmp_path: Path, torn: str) 
         file.write(torn.encode("latin-1"))
     records = read_records(path, drop_torn=True)
     assert [record["id"] for record in records] == ["1"]
-    assert [str(finding) for finding in records.findings] == [f"{path}:3: the last line is torn and was left out"]
+    assert [str(finding) for finding in records.findings] == [f"{path}:3: the last line is incomplete and was left out"]
     assert cut_torn_line(path) == len(torn)
     assert [record["id"] for record in read_records(path)] == ["1"]
     assert cut_torn_line(path) == 0
@@ -329,7 +329,7 @@ def test_a_torn_last_line_is_dropped_only_when_asked(tmp_path: Path, torn: str) 
 
 def test_a_torn_last_line_is_an_error_otherwise(tmp_path: Path) -> None:
     path = records_file(tmp_path, HEADER + '{"id": "1"}\n{"id": "2", "sc')
-    expected = f"{path}:3: the last line is torn, as when a run was stopped: resume the run, or delete the line"
+    expected = f"{path}:3: the last line is incomplete, as after an interrupted run: resume the run, or delete the line"
     with pytest.raises(DataError, match=re.escape(expected)):
         list(read_records(path))
     whole = read_records(records_file(tmp_path, HEADER + '{"id": "1"}'))

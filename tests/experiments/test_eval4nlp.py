@@ -279,7 +279,7 @@ def test_ties_at_the_border_share_the_places_left() -> None:
 
 
 def test_categories_need_words() -> None:
-    with pytest.raises(DataError, match="et-en comes without its words: categories are found by them"):
+    with pytest.raises(DataError, match="et-en has no words: categories are found by them"):
         categories([(gold_of("et-en"), [])])
 
 

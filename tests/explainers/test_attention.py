@@ -193,12 +193,12 @@ def test_it_is_an_explainer_that_looks_inside_and_plans_no_probe(quest: TransQue
 @pytest.mark.parametrize(
     ("explainer", "told"),
     [
-        (Attention(layer=4), "attention: layer is 4, but the network has 3 blocks; say 1 to 3 or 'mean'"),
+        (Attention(layer=4), "attention: layer is 4, but the network has 3 blocks; use 1 to 3 or 'mean'"),
         (
             Attention(weights=(1.0, 2.0)),
-            "attention: 2 weights came, but the network has 3 blocks; say one each",
+            "attention: 2 weights were given, but the network has 3 blocks; give one per block",
         ),
-        (Attention(head=5), "attention: head is 5, but a block has 4; say 1 to 4 or 'mean'"),
+        (Attention(head=5), "attention: head is 5, but a block has 4; use 1 to 4 or 'mean'"),
     ],
 )
 def test_blocks_and_heads_that_are_not_there_are_refused(quest: TransQuest, explainer: Attention, told: str) -> None:
@@ -213,7 +213,7 @@ def test_blocks_and_heads_that_are_not_there_are_refused(quest: TransQuest, expl
         ({"head": -1}, "attention: head is -1, expected 1 or more"),
         (
             {"layer": 2, "weights": (1.0,)},
-            "attention: layer is 2 and weights are given; say one block, or the weight of",
+            "attention: layer is 2 and weights are given; give one block, or the weight of",
         ),
         ({"weights": (0.0, 0.0)}, "attention: weights are (0.0, 0.0), expected finite numbers that are not all 0"),
         ({"weights": (1.0, float("nan"))}, "attention: weights are (1.0, nan), expected finite numbers that"),
@@ -272,7 +272,7 @@ def test_the_area_is_the_share_of_pairs_in_the_right_order(table: np.ndarray, la
 @pytest.mark.parametrize(
     ("labels", "told"),
     [
-        ([[1, 0]], "text 1 has 3 words, but 2 labels came"),
+        ([[1, 0]], "text 1 has 3 words, but 2 labels were given"),
         ([[1, 1, 1]], "none of the 1 texts has words of both labels: a head cannot be chosen by them"),
     ],
 )

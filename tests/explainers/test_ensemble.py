@@ -87,7 +87,7 @@ def test_members_agree_on_a_masker_or_take_the_one_given() -> None:
     assert Ensemble((Lime(), Random(), Shap())).masker == Replace()
     assert Ensemble((Lime(), Erasure()), masker=Delete()).masker == Delete()
     assert Ensemble((Random(),)).masker is None
-    message = "ensemble: members hide words differently (Replace(token='UNKWORDZ'), Delete(mode='default')), so no"
+    message = "ensemble: members mask words differently (Replace(token='UNKWORDZ'), Delete(mode='default')), so they"
     with pytest.raises(SpecError, match=re.escape(message)):
         Ensemble((Lime(), Erasure()))
 

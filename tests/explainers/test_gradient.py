@@ -169,7 +169,7 @@ def test_integrated_gradients_add_up_to_the_score_minus_that_of_zeros(
 def test_integrated_gradients_add_up_to_the_score_minus_that_of_mask_pieces(quest: TransQuest) -> None:
     inside = quest.inspect(SEGMENTS)
     if inside.masking is None:
-        told = "transquest: the tokenizer has no mask piece; choose baseline='zero' or 'pad'"
+        told = "transquest: the tokenizer has no mask token; choose baseline='zero' or 'pad'"
         with pytest.raises(SpecError, match=re.escape(told)):
             importance(Gradient("integrated", baseline="mask"), quest)
         return
@@ -375,7 +375,7 @@ def test_values_leave_the_network_as_it_was_and_need_no_captum(
 
 
 def test_values_of_blocks_that_are_not_there_are_refused(quest: TransQuest) -> None:
-    told = "gradient: layer is 4, but the network has 3 blocks; say 1 to 3 or 0"
+    told = "gradient: layer is 4, but the network has 3 blocks; use 1 to 3 or 0"
     with pytest.raises(SpecError, match=re.escape(told)):
         importance(Gradient("values", layer=4), quest)
     with pytest.raises(SpecError, match=re.escape("bags: Bag cannot be looked into, its blocks have no attention")):

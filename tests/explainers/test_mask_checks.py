@@ -85,7 +85,7 @@ def told(metric: Metric, token: str, segments: Sequence[Segment] = SEGMENTS) -> 
 )
 def test_what_becomes_of_a_mask_is_told_in_one_line(change: Callable[[str], str], token: str, fate: str) -> None:
     (message,) = told(Overlap("overlap", change), token)
-    fact = f"overlap {fate} the mask {token!r} before it scores: hidden words are not what you say"
+    fact = f"overlap {fate} the mask {token!r} before scoring: words are not masked as specified"
     assert message == f"{fact}; choose a plain word, or masker='delete'"
 
 
@@ -129,6 +129,6 @@ def test_deleting_and_the_default_mask_ask_nothing() -> None:
 
 
 def test_explaining_with_a_mask_that_is_lost_warns_and_goes_on() -> None:
-    with pytest.warns(MaskWarning, match=re.escape("bleu cuts up the mask '[mask]' before it scores")):
+    with pytest.warns(MaskWarning, match=re.escape("bleu cuts up the mask '[mask]' before scoring")):
         found = explain(SEGMENTS[1:], "bleu", "erasure", masker="replace('[mask]')", sides=["hypothesis"])
     assert np.isfinite(found[0].importance).all()

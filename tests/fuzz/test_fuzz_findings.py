@@ -139,7 +139,7 @@ def test_a_data_file_of_blank_lines_holds_no_segment(tmp_path: Path, run: Run) -
     path.write_bytes(b"\n\n")
     done = run("score", str(path), "-m", "token_f1", "--store", "none")
     assert done.code == 3
-    assert "data.jsonl holds no segment: there is nothing to work on" in done.err
+    assert "data.jsonl contains no segments: there is nothing to do" in done.err
 
 
 def test_a_word_of_a_billion_words_is_no_word(tmp_path: Path) -> None:

@@ -57,10 +57,10 @@ def test_it_keeps_the_contract_and_its_spec_builds_it_again() -> None:
     ("make", "message"),
     [
         (lambda: Ensemble(()), "ensemble needs members: write ensemble(xbertscore, chrf)"),
-        (lambda: Ensemble((3,)), "ensemble: 3 is no metric and cannot be a member"),  # type: ignore[arg-type]
+        (lambda: Ensemble((3,)), "ensemble: 3 is not a metric and cannot be a member"),  # type: ignore[arg-type]
         (
             lambda: build("ensemble(chrf, ter)"),
-            "ensemble: the sum would mean nothing, as chrf is better when higher, ter is better when lower; choose",
+            "ensemble: the sum would be meaningless, because chrf is better when higher, ter is better when lower",
         ),
     ],
 )

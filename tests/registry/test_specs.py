@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from whyscore.errors import SpecError, UnknownName
 from whyscore.registry import KINDS, Spec, build, component, format_value, list_names, load, parse, register, spec_of
+from whyscore.settings import describe_type
 from whyscore.text.maskers import Delete, Replace
 from whyscore.text.splitters import Chunks
 
@@ -201,6 +202,23 @@ def test_components_inside_components_are_built_and_written() -> None:
     assert build("twin_for_this_test(weight=2)", "explainer").weight == 2.0
     with pytest.raises(SpecError, match=re.escape("expected a masker, got 3: write its name or name(option=value)")):
         build("twin_for_this_test(first=3)", "explainer")
+    with pytest.raises(SpecError, match="expected an explainer, got 3: "):
+        build("ensemble(3)", "explainer")
+
+
+@pytest.mark.parametrize(
+    ("hint", "words"),
+    [
+        (tuple[int, ...], "a list of whole numbers"),
+        (tuple[str, ...] | None, "a list of texts or None"),
+        (tuple[bool, ...], "a list of True or False"),
+        (tuple[int | Literal["auto"], ...], "a list of a whole number or 'auto'"),
+        (object, "an object"),
+        (Replace, "a Replace"),
+    ],
+)
+def test_types_are_described_in_words(hint: object, words: str) -> None:
+    assert describe_type(hint) == words
 
 
 def test_a_name_can_be_taken_once() -> None:

@@ -42,7 +42,7 @@ def test_a_name_of_another_tool_can_still_be_registered(monkeypatch: pytest.Monk
 
 def test_several_metrics_where_one_is_expected_are_told_apart() -> None:
     segment = ws.Segment("a cat", references=("a dog",))
-    expected = "one metric at a time, got ['chrf', 'bleu']: ask in turn, or take score_systems for several"
+    expected = "one metric at a time, got ['chrf', 'bleu']: call once per metric, or use score_systems for several"
     with pytest.raises(SpecError, match=re.escape(expected)):
         ws.score([segment], ["chrf", "bleu"])  # type: ignore[arg-type]
 

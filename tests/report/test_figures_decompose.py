@@ -78,7 +78,7 @@ def test_charts_without_numbers_are_left_out(found: Decompositions) -> None:
 
 def test_a_folder_that_cannot_be_made_is_told(found: Decompositions, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(UserError, match=r"cannot be made: .* Choose another folder"):
+    with pytest.raises(UserError, match=r"cannot be created: .* Choose another folder"):
         draw(found, tmp_path / "file" / "x")
 
 

@@ -267,7 +267,7 @@ def test_the_command_writes_a_folder_a_page_and_a_summary(texts: Path, capsys: p
 def test_a_gate_that_is_not_passed_is_exit_code_5(texts: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*EVALUATE, "-o", "run", "--fail-under", "token_f1=0.9"]) == 5
     told = capsys.readouterr()
-    assert "the quality gate is not passed: token_f1 of new is 0.83, below 0.9" in told.err
+    assert "quality gate not passed: token_f1 of new is 0.83, below 0.9" in told.err
     assert "token_f1: base scores highest" in told.out
     assert (texts / "run" / "report.html").exists()
     assert main([*EVALUATE, "-o", "run", "--fail-under", "token_f1=0.8", "--fail-if-worse", "base"]) == 0

@@ -136,7 +136,7 @@ def test_what_cannot_be_joined_says_why(data: Path, tmp_path: Path) -> None:
             merge(twice, tmp_path / "no")
     with pytest.raises(DataError, match=re.escape(f"{other} is a shard of another run than {one}: seed is 1, not 0")):
         merge([one, other], tmp_path / "no")
-    with pytest.raises(DataError, match=re.escape("is no shard: it has no shard.json")):
+    with pytest.raises(DataError, match=re.escape("is not a shard: it has no shard.json")):
         merge([tmp_path], tmp_path / "no")
     with pytest.raises(UserError, match="no shard: give the folders"):
         merge([], tmp_path / "no")
@@ -210,12 +210,12 @@ def test_more_shards_than_segments_and_words_that_cannot_be_explained_change_not
     for k, folder in enumerate(folders, start=1):
         assert main([*asked, "--shard", f"{k}/7", "-o", str(folder)]) == 0
     assert main([*asked, "--shard", "6/7", "-o", str(tmp_path / "empty")]) == 2
-    message = "shard 6/7 is empty: the data have 5 segments. Nothing is to do here: whyscore merge needs the first 5"
+    message = "shard 6/7 is empty: the data have 5 segments. There is nothing to do here: whyscore merge needs only"
     assert message in capsys.readouterr().err
     with pytest.raises(DataError, match=re.escape("shards are missing: 5/7")):
         merge(folders[:4], tmp_path / "no")
     assert main(["merge", *map(str, folders), "--dry-run"]) == 0
-    assert "5 shards with 5 entries can be joined" in capsys.readouterr().out
+    assert "5 shards with 5 entries can be merged" in capsys.readouterr().out
     assert (
         main(
             [
@@ -255,4 +255,4 @@ def test_a_merge_takes_a_store_that_the_shards_shared(data: Path, tmp_path: Path
 
 def test_the_seed_of_a_merge_is_that_of_the_shards(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["merge", "one", "--seed", "3"]) == 2
-    assert "--seed is 3: the shards bring their own" in capsys.readouterr().err
+    assert "--seed is 3: the shards have their own seed" in capsys.readouterr().err

@@ -46,5 +46,5 @@ def test_a_dry_run_tells_the_time_beside_the_counts(run: Run) -> None:
     assert done.code == 0
     assert " distinct, 0 already stored\n" in done.out
     assert "chrf erasure: about " in done.err
-    assert " for one worker, by a trial here (" in done.err
+    assert " for one worker, from a trial run here (" in done.err
     assert run("score", *command, "-q").err == ""

@@ -66,7 +66,7 @@ def test_expressions_that_cannot_be_read_are_refused(expression: str, error: typ
 
 
 def test_a_feature_asked_for_twice_is_refused() -> None:
-    with pytest.raises(SpecError, match="the feature 'NN' is asked for twice"):
+    with pytest.raises(SpecError, match="the feature 'NN' is requested twice"):
         parse_features(["NN", "NN"])
 
 

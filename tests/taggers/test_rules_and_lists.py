@@ -92,7 +92,7 @@ def test_a_list_that_is_missing_or_empty_is_told_with_its_file(tmp_path: Path) -
     with pytest.raises(DataError, match=re.escape(f"{tmp_path / 'no.txt'}: cannot be read: No such file")):
         Lexicon((f"list:{tmp_path / 'no.txt'}",)).tag(["a"])
     (tmp_path / "empty.txt").write_text("\n")
-    with pytest.raises(DataError, match=r"empty\.txt: has no word: expected one word or phrase a line"):
+    with pytest.raises(DataError, match=r"empty\.txt: has no word: expected one word or phrase per line"):
         Lexicon((f"list:{tmp_path / 'empty.txt'}",)).tag(["a"])
     (tmp_path / "latin.txt").write_bytes(b"caf\xe9\n")
     with pytest.raises(DataError, match=r"latin\.txt: is not UTF-8 at byte 3; convert it"):

@@ -87,7 +87,7 @@ def test_a_line_takes_as_many_sentences_as_it_is_long(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("conllu", "texts", "message"),
     [
-        (row("1", "Go"), ["Stay"], ":1: the sentence 'Go' is not what text 1 goes on with: 'Stay'"),
+        (row("1", "Go"), ["Stay"], ":1: the sentence 'Go' does not match the continuation of text 1: 'Stay'"),
         (row("1", "Go"), ["Go now"], ": ends before text 1: 'now' has no sentence"),
         (f"{row('1', 'Go')}\n\n{row('1', 'Stay')}", ["Go"], ":2: has 2 sentences, its texts have 1"),
         (f"# text = Go!\n{row('1', 'Go')}", ["Go"], ":1: # text is 'Go!', its words make 'Go'"),

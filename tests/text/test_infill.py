@@ -205,7 +205,7 @@ def test_corpora_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("options", "message"), [
-    ({"corpus": 3}, "Infill: corpus is 3, expected a text or a list of a text"),
+    ({"corpus": 3}, "Infill: corpus is 3, expected a text or a list of texts"),
     ({"threshold": 1.0}, "infill: threshold is 1.0, expected a probability of 0 or more and below 1"),
     ({"top": 0}, "infill: top is 0, expected 1 or more, or None for all"),
     ({"draws": 0}, "infill: draws is 0, expected 1 or more"),

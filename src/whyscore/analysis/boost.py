@@ -49,7 +49,7 @@ class BoostedSettings(MaskingSettings):
     )
     parts: Parts = again(CalibrateSettings, "parts")
     calibration: str | Path | Calibration | None = option(
-        None, "file of `whyscore calibrate` with p and w", metavar="FILE", basic=True
+        None, "file with p and w, written by `whyscore calibrate`", metavar="FILE", basic=True
     )
     allow_code: tuple[str, ...] = option((), "files and modules that the calibration may run code from", metavar="PATH")
     on_empty: OnEmpty = option("fail", "segments without words: report no score (fail) or keep the original (score)")
@@ -167,7 +167,9 @@ def boosted(
     """
     if settings.calibration is not None:
         if settings.p is not None or settings.w is not None or settings.aggregator is not None:
-            raise SpecError("a calibration says p, w and aggregator: give it or them, not both")
+            raise SpecError(
+                "a calibration sets p, w and the aggregator: give either the calibration or these options, not both"
+            )
         return _build_calibrated(metric, explainer, settings.calibration, settings)
     if metric is None:
         raise SpecError("no metric to boost: name one, for example chrf, or give a calibration")

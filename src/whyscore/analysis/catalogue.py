@@ -13,7 +13,7 @@ from whyscore.errors import StoreError, UnknownName, WhyscoreError
 from whyscore.protocols import Metric, Reproduces
 from whyscore.registry import KINDS, format_value, list_names, load
 from whyscore.scoring.store import Store
-from whyscore.settings import describe_type
+from whyscore.settings import describe_type, with_article
 from whyscore.types import Inputs
 from whyscore.types.result import Cell, Record, Result, Table
 from whyscore.version import __version__
@@ -136,7 +136,9 @@ def _options(factory: object) -> dict[str, str]:
     hints, about = get_type_hints(factory), {}
     for field in dataclasses.fields(factory):
         if field.init:
-            kind = f"a {field.metadata['kind']}" if "kind" in field.metadata else describe_type(hints[field.name])
+            kind = (
+                with_article(field.metadata["kind"]) if "kind" in field.metadata else describe_type(hints[field.name])
+            )
             value: object = field.default
             if value is None or isinstance(value, bool | int | float | str):
                 kind += f", default {format_value(value)}"

@@ -74,7 +74,7 @@ def as_metric(metric: MetricLike) -> Metric:
     if isinstance(metric, Metric):
         return metric
     if isinstance(metric, Sequence):
-        raise SpecError(f"one metric at a time, got {metric!r}: ask in turn, or take score_systems for several")
+        raise SpecError(f"one metric at a time, got {metric!r}: call once per metric, or use score_systems for several")
     return CallableMetric(target=metric)
 
 

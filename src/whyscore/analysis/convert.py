@@ -276,8 +276,8 @@ def _learn(stored: StoredExplanations, gold: Gold, settings: SpanSettings) -> fl
     if not rows or not set(rows) <= set(names) or not (gold.several or len(rows) == len(names)):
         first, other = (next(iter(ids), "none") for ids in (rows, names))
         raise DataError(
-            f"the explanations ({first!r} ...) and {gold.name} ({other!r} ...) are not of the same segments: name gold "
-            "of these segments with --tune-on",
+            f"the explanations ({first!r} ...) and {gold.name} ({other!r} ...) cover different segments: give gold "
+            "data for these segments with --tune-on",
             file=stored.file,
         )
     scores = np.concatenate([-rows[name].importance for name in names if name in rows])
@@ -289,7 +289,7 @@ def _learn(stored: StoredExplanations, gold: Gold, settings: SpanSettings) -> fl
     else:
         threshold = learn_threshold(scores, tags, precision=settings.precision, rate=settings.rate)
     if np.isnan(threshold):
-        raise DataError("no threshold reaches what was asked for on the labelled words", file=stored.file)
+        raise DataError("no threshold reaches the requested precision or share on the labelled words", file=stored.file)
     return threshold
 
 

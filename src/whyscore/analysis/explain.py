@@ -288,7 +288,7 @@ class _Matching(SupportsSimilarity, Metric, Protocol):
 def require_matrix(metric: MetricLike) -> None:
     """Refuse a metric that has no matrix, before any work."""
     if not isinstance(as_metric(metric), SupportsSimilarity):
-        raise SpecError(f"{requested_name(metric)} has no matrix of similarities: bertscore and xbertscore have one")
+        raise SpecError(f"{requested_name(metric)} has no similarity matrix: use bertscore or xbertscore")
 
 
 def word_matrices(explanations: Explanations, unit: str | Splitter = "word") -> list[SimilarityMatrix]:

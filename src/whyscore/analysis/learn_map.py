@@ -57,7 +57,7 @@ class LearnMapSettings(Seeded):
     )
     aligner: Aligner = option("argmax", "how words are linked: mutual nearest neighbours or IBM model 1", basic=True)
     mode: Literal["compat", "paper"] = option(
-        "compat", "as many pairs as the published maps were made of (2000), or as Leiter (2021) has them (30000)"
+        "compat", "number of pairs: 2000, as for the published maps (compat), or 30000, as in Leiter (2021) (paper)"
     )
     limit: int | None = option(
         None,
@@ -68,7 +68,7 @@ class LearnMapSettings(Seeded):
         basic=True,
     )
     languages: tuple[str, ...] = option((), "source and target language, stored in the map", line=False)
-    unit: str | Splitter = option("word", "what a word is; links count these", line=False)
+    unit: str | Splitter = option("word", "how texts are split into words; links are word positions", line=False)
 
 
 @takes(LearnMapSettings)

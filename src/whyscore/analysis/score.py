@@ -378,7 +378,7 @@ def truncation_messages(metrics: Mapping[str, MetricLike], data: Dataset) -> lis
 def fail_if_truncated(messages: Sequence[str]) -> None:
     """Raise where any text was cut."""
     if messages:
-        raise GateNotPassed(f"the quality gate is not passed: {'; '.join(messages)}")
+        raise GateNotPassed(f"quality gate not passed: {'; '.join(messages)}")
 
 
 def _cuts(name: str, metric: MetricLike, data: Dataset) -> Iterator[str]:
@@ -397,8 +397,8 @@ def _describe_cuts(name: str, metric: Metric, data: Dataset) -> Iterator[str]:
         return
     entry, texts = data.entries[min(cuts)], cuts[min(cuts)]
     place, (read, total) = next(iter(texts.items()))
-    first = f"the first is the {place} of {entry.system} {entry.id}, {read} of {total} pieces"
-    yield f"{name} cuts texts of {len(cuts)} of {len(data)} segments ({first})"
+    first = f"first: the {place} of {entry.system} {entry.id}, {read} of {total} subwords read"
+    yield f"{name} truncates texts in {len(cuts)} of {len(data)} segments ({first})"
 
 
 def _watch_cuts(metric: Metric, data: Dataset) -> list[str]:

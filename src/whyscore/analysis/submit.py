@@ -157,12 +157,12 @@ def submit_scores(
         resources: store, executor and progress.
     """
     if dataset.languages is None:
-        raise DataError(f"{dataset.name} does not say its languages: give the pair, for example -l en-ru")
+        raise DataError(f"{dataset.name} does not name its languages: give the pair, for example -l en-ru")
     names = [_name(metric) for metric in metrics]
     refuse_twice(names)
     for name in (settings.test_set, settings.reference, *dataset.systems):
         if not name.strip() or set("\t\r\n") & set(name):
-            raise DataError(f"{name!r} cannot stand in a tab-separated file: give it another name")
+            raise DataError(f"{name!r} cannot be used in a tab-separated file: rename it")
     place = make_folder(folder)
     scored = score_systems(dataset, metrics, draws=0, resources=resources)
     files = []
@@ -244,7 +244,7 @@ def _refuse_missing(metric: str, values: FloatVector) -> None:
     if missing:
         raise DataError(
             f"a submission needs a score for every segment, {metric} gave none for {missing:,} of {len(values):,}: run "
-            "it again, or take another model or prompt"
+            "it again, or use another model or prompt"
         )
 
 

@@ -277,7 +277,9 @@ def _rate(rated: Dataset, scores: FloatVector, settings: TriageSettings) -> tupl
             "both kinds. Change --at-least, or rate other segments"
         )
     if len(set(blocks)) < 2:  # noqa: PLR2004 - other documents are needed
-        raise DataError(f"{rated.name} has one document: a threshold is judged on others. Rate more documents")
+        raise DataError(
+            f"{rated.name} has only one document, but a threshold is evaluated on other documents: rate more documents"
+        )
     return _Rated(scores[kept], good, blocks), human, limit, notes
 
 

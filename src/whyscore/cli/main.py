@@ -68,7 +68,7 @@ def shows_faults() -> bool:
 def describe_fault(error: Exception, command: Sequence[str]) -> str:
     """Return the line for the user; the traceback is in a file that the line names."""
     if isinstance(error, MemoryError):
-        return "there is not enough memory for this: give fewer texts at a time"
+        return "not enough memory: give fewer texts at a time"
     kind = f"{type(error).__name__}: {error}".splitlines()[0]
     return f"internal error, please report it ({kind}). {_where(_report(error, command))}"
 
@@ -292,7 +292,10 @@ def _report_errors(work: Callable[[], int]) -> int:
         return 0
     except OSError as error:
         _close()
-        _say(f"error: {error.filename or 'the output'}: {error.strerror or error}. Make room, or choose another place")
+        _say(
+            f"error: {error.filename or 'the output'}: {error.strerror or error}. "
+            "Free some space, or choose another location"
+        )
         return 1
     except SystemExit as stop:  # argparse: 0 after help
         return stop.code if isinstance(stop.code, int) else 1
@@ -311,7 +314,7 @@ def _describe_kept(arguments: argparse.Namespace) -> str:
         return "nothing was kept"
     if arguments.store == "none":
         return "nothing was kept, as --store none was given"
-    return "what was scored is in the store. Run the same command again to go on"
+    return "finished scores are in the store. Run the same command again to resume"
 
 
 def _show_once() -> Callable[..., None]:

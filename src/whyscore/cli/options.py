@@ -168,7 +168,7 @@ def _read(action: argparse.Action, variable: str, text: str) -> object:
 
 def _describe_unknown(argument: str, options: Sequence[str]) -> str:
     if not argument.startswith("-"):
-        return f"nothing takes {argument!r}: put it after the option it belongs to, or in quotes with its neighbours"
+        return f"unexpected argument {argument!r}: put it after its option, or quote it together with its neighbours"
     name = argument.partition("=")[0]
     near = difflib.get_close_matches(name, options, n=1)
     return f"no option named {name!r}" + (f". Did you mean {near[0]!r}?" if near else "")
@@ -422,7 +422,7 @@ class InputSettings(QuietSettings):
     )
     context: int = option(
         0,
-        "previous segments of the same document that encoders and judges read, too; only the segment itself is scored",
+        "previous segments of the same document that encoders and judges also read; only the segment itself is scored",
         least=0,
         metavar="N",
     )
@@ -491,7 +491,7 @@ class RunningSettings(QuietSettings):
     executor: str | None = option(
         None,
         "where metrics run: serial, processes, ray, 'ray(gpus=1, cores=4)' (default: serial; evaluate with 1000 texts "
-        "or more and metrics that only count: processes)",
+        "or more and count-based metrics: processes)",
         metavar="SPEC",
     )
     jobs: int = option(

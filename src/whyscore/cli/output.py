@@ -44,7 +44,7 @@ def format_of(output: argparse.Namespace | OutputSettings, formats: Sequence[str
     offered = {ending: name for ending, name in suffixes().items() if name in (formats or (name,))}
     if suffix not in offered:
         endings = ", ".join(offered)
-        raise UserError(f"{output.output}: {suffix!r} is no format of this command: use {endings}, or add -f text")
+        raise UserError(f"{output.output}: {suffix!r} is not a format of this command: use {endings}, or add -f text")
     return offered[suffix]
 
 
@@ -58,9 +58,9 @@ def check_output(arguments: argparse.Namespace) -> None:
     if path.is_dir():
         raise UserError(f"{path}: is a folder: name a file in it with -o")
     if not path.parent.is_dir():
-        raise UserError(f"{path}: there is no folder {path.parent}: make it first, or choose another place")
+        raise UserError(f"{path}: there is no folder {path.parent}: create it first, or choose another location")
     if not os.access(path.parent, os.W_OK):
-        raise UserError(f"{path}: nothing may be written in {path.parent.absolute()}: choose another place with -o")
+        raise UserError(f"{path}: no permission to write in {path.parent.absolute()}: choose another location with -o")
 
 
 def emit(output: Writes, lines: Iterable[str]) -> None:

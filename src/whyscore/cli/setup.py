@@ -212,7 +212,7 @@ def refuse_data(data: Dataset, noticed: Sequence[Finding], *, strict: bool) -> N
     """Raise where data cannot be used."""
     refuse_findings(noticed, strict=strict)
     if not data.entries:
-        raise DataError(f"{data.name} holds no segment: there is nothing to work on")
+        raise DataError(f"{data.name} contains no segments: there is nothing to do")
 
 
 def check_names(metrics: Sequence[str], explainers: Sequence[str] = ()) -> dict[str, Metric]:
@@ -252,7 +252,7 @@ def fail_if_unparsed(settings: UnparsedSettings, resources: Resources) -> None:
     for judge, (bad, count) in resources.answers.unusable().items() if resources.answers else ():
         if most is not None and bad > most * count:
             share = f"{bad:,} of {count:,} answers cannot be used ({bad / count:.1%}, at most {most:.1%} may)"
-            raise GateNotPassed(f"the quality gate is not passed: {share}: {judge}")
+            raise GateNotPassed(f"quality gate not passed: {share}: {judge}")
 
 
 def open_store(path: str | None) -> Store | None:
@@ -329,7 +329,7 @@ def _taken_hint(inputs: InputSettings, metrics: Sequence[str]) -> str:
     for option, values in lists.items():
         for value in values:
             if Path(value).is_file():
-                return f". {value} was taken by {option}: data files come first"
+                return f". {value} was read as a value of {option}: put data files first"
     return ""
 
 
@@ -362,7 +362,7 @@ def _check_single(inputs: InputSettings) -> None:
         return
     if beside:
         source = "--sample" if inputs.sample else inputs.data[0]
-        message = f"{source} holds its own texts, but {' and '.join(beside)} came with it"
+        message = f"{source} contains its own texts and cannot be combined with {' and '.join(beside)}"
         raise UserError(f"{message}: leave out one or the other; files with one text per line go with -t, -r and -s")
 
 
@@ -499,7 +499,10 @@ def tell_time(output: QuietSettings, name: str, metric: Metric, segments: Sequen
     if not segments or not left or output.quiet:
         return
     speed = rate(metric, segments)
-    tell(output, f"{name}: about {duration(left / speed)} for one worker, by a trial here ({speed:,.0f} texts/s)")
+    tell(
+        output,
+        f"{name}: about {duration(left / speed)} for one worker, from a trial run here ({speed:,.0f} texts/s)",
+    )
 
 
 def print_lines(lines: Iterable[str]) -> int:

@@ -513,7 +513,7 @@ class Records:
             if block and not self._file.ended:  # a line without an end is a block of its own
                 if self._drop_torn:
                     self._torn = (
-                        Finding("torn-line", "the last line is torn and was left out", self._file.name, start),
+                        Finding("torn-line", "the last line is incomplete and was left out", self._file.name, start),
                     )
                     return
                 self._check_torn(block[0], start)
@@ -529,7 +529,7 @@ class Records:
         try:
             parse_object(text, self._file.name, number)
         except DataError as error:
-            message = "the last line is torn, as when a run was stopped: resume the run, or delete the line"
+            message = "the last line is incomplete, as after an interrupted run: resume the run, or delete the line"
             raise DataError(message, file=self._file.name, line=number) from error
 
 

@@ -187,7 +187,7 @@ def _by_suffix(path: str | Path) -> Format | None:
     if suffix not in _FORMATS:
         raise DataError(
             f"cannot tell the format from {suffix!r}: expected {', '.join(_FORMATS)} (also with .gz or .zst); rename "
-            "the file, or say --input-format tsv",
+            "the file, or pass --input-format tsv",
             file=str(path),
         )
     return _FORMATS[suffix]
@@ -206,7 +206,7 @@ def _by_content(line: str, name: str) -> Format:
 def _plain(file: TextFile, path: str | Path, languages: tuple[str, str] | None) -> Dataset:
     system = system_names([path])[0]
     entries = tuple(Entry(str(k), system, Segment(text)) for k, text in enumerate(file.lines()))
-    file.refuse_empty("one segment a line")
+    file.refuse_empty("one segment per line")
     origin = Origin({system: file.name}, range(1, len(entries) + 1))
     return Dataset(Path(file.name).name, entries, languages, file.findings, origin)
 
@@ -217,7 +217,7 @@ def join_systems(parts: Sequence[Dataset], names: Sequence[str]) -> Dataset:
     for part, name in zip(parts, names, strict=True):
         if part.ids != first.ids:
             odd = next((id_ for id_ in part.ids if id_ not in first.ids), None) or "another order"
-            raise DataError(f"{name} has other segments than {names[0]} ({odd}): compare files of the same job")
+            raise DataError(f"{name} has different segments from {names[0]} ({odd}): compare files of the same job")
     entries = [replace(entry, system=name) for part, name in zip(parts, names, strict=True) for entry in part.entries]
     findings = tuple(finding for part in parts for finding in part.findings)
     return Dataset(" and ".join(names), tuple(entries), first.languages, findings)
@@ -264,7 +264,7 @@ def read_frame(
     values = [_values(data[column]) for column in names]
     rows = len(values[0]) if values else 0
     if not rows:
-        raise DataError(f"{name} is empty: expected one segment a row")
+        raise DataError(f"{name} is empty: expected one segment per row")
     gathering = Gathering(name, "hypothesis", Options(columns or {}, tuple(human), languages=languages))
     gathering.add(Block(name, names, values, range(1, rows + 1), cells=False))
     return gathering.finish(name)
@@ -318,7 +318,9 @@ def _dialect_by_content(path: str | Path, first: str) -> str:
         return "wmtqe" if columns[0] == "LP" else "table"
     if not _is_number(first):
         names = ", ".join(DIALECTS)
-        raise UserError(f"{path}: its first line does not say what it holds: name it with --from, one of {names}")
+        raise UserError(
+            f"{path}: its format cannot be recognised from the first line: name it with --from, one of {names}"
+        )
     return "wmtqe"  # the header lines of a WMT QE submission are single numbers
 
 

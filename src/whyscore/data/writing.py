@@ -51,7 +51,7 @@ def make_folder(path: str | Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UserError(f"{folder}: cannot be made: {error.strerror}. Choose another folder with -o") from error
+        raise UserError(f"{folder}: cannot be created: {error.strerror}. Choose another folder with -o") from error
     return folder
 
 
@@ -99,11 +99,11 @@ def _open_lock(folder: Path) -> TextIO | None:
             )
         except OSError as error:
             if os.path.lexists(folder / LOCK) and not _is_plain((folder / LOCK).lstat()):
-                raise ExecutionError(f"{folder / LOCK} is no file of whyscore: delete it") from error
+                raise ExecutionError(f"{folder / LOCK} was not created by whyscore: delete it") from error
             return None
         if not _is_plain(os.fstat(file.fileno())):
             file.close()
-            raise ExecutionError(f"{folder / LOCK} is no file of whyscore: delete it")
+            raise ExecutionError(f"{folder / LOCK} was not created by whyscore: delete it")
         held = hold(file)
         file.seek(0)
         holder = file.read().strip()
@@ -256,4 +256,4 @@ def _raise_with_path(path: str | Path) -> Iterator[None]:
     except OSError as error:
         if error.errno in _FULL:
             raise ExecutionError(f"{path}: the disk is full; free some space and run again, nothing is lost") from error
-        raise UserError(f"{path}: cannot be written: {error.strerror}. Choose another place") from error
+        raise UserError(f"{path}: cannot be written: {error.strerror}. Choose another location") from error

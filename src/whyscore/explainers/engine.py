@@ -441,9 +441,7 @@ def check_mask(metric: Metric, masker: Masker | None, segments: Sequence[Segment
         _KNOWN[key] = _fate(metric, masker.token, segments)
     fate = _KNOWN[key]
     if fate is not None:
-        message = (
-            f"{signature.spec} {fate} the mask {masker.token!r} before it scores: hidden words are not what you say"
-        )
+        message = f"{signature.spec} {fate} the mask {masker.token!r} before scoring: words are not masked as specified"
         warnings.warn(f"{message}; choose a plain word, or masker='delete'", MaskWarning, stacklevel=3)
 
 
@@ -523,19 +521,19 @@ def check_seed(owner: str, seed: int | None, mode: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Intrinsic:
-    """Stands for the metric's own word scores."""
+    """Takes the metric's own word scores."""
 
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """Stands for the metric's own word scores, as `intrinsic` does."""
+    """Takes the metric's own word scores, as `intrinsic` does."""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenMatching:
-    """The same by its other name."""
+    """Another name for `matching`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tagging:
-    """The same for metrics whose networks tag words as right or wrong (xCOMET, MicroTransQuest)."""
+    """Takes the word scores of a network that tags words as right or wrong (xCOMET, MicroTransQuest)."""

@@ -33,9 +33,9 @@ How = Literal["rank", "z", "sum", "mean"]
 
 @dataclass(frozen=True, slots=True)
 class Ensemble:
-    """Explains a text by joining what several explainers say.
+    """Combines the importances of several explainers.
 
-    `masker` hides the words for all members; None takes the members' own, which must then be equal.
+    `masker` masks the words for all members; None takes the members' own, which must then be equal.
     """
 
     members: tuple[Explainer, ...] = component("explainer")
@@ -139,8 +139,8 @@ def _common_masker(members: Sequence[Explainer]) -> Masker | None:
             maskers.append(masker)
     if len(maskers) > 1:
         raise SpecError(
-            f"ensemble: members hide words differently ({', '.join(map(repr, maskers))}), so no score serves all; "
-            'name one masker for all, for instance masker=replace("UNKWORDZ")'
+            f"ensemble: members mask words differently ({', '.join(map(repr, maskers))}), so they cannot share "
+            'scores; set one masker for all, for example masker=replace("UNKWORDZ")'
         )
     return maskers[0] if maskers else None
 

@@ -100,8 +100,8 @@ class Attention:
         layer: which block, from 1; or the mean over all.
         head: which head of it, from 1; or the mean over all.
         cross: only attention from the other texts, for networks that read texts together.
-        pool: how pieces make a word.
-        fill: what a word without a piece gets.
+        pool: how the values of a word's subwords are combined.
+        fill: the value of a word without subwords.
         tuned: whether layer, head or weights were chosen on labelled data; changes no number, but is in the signature.
         weights: one per block, for their weighted sum in place of `layer`; taken as they are, not scaled to one.
     """
@@ -153,7 +153,7 @@ class Attention:
 
     def _check_weights(self, weights: tuple[float, ...]) -> None:
         if self.layer != "mean":
-            problem = f"layer is {self.layer} and weights are given; say one block, or the weight of every block"
+            problem = f"layer is {self.layer} and weights are given; give one block, or the weight of every block"
             raise SpecError(f"{ATTENTION}: {problem}")
         if not np.isfinite(weights).all() or not any(weights):
             raise SpecError(f"{ATTENTION}: weights are {weights}, expected finite numbers that are not all 0")
@@ -162,7 +162,7 @@ class Attention:
         """Return the relevance of each piece of each row of each reading, as blocks x heads x pieces."""
         blocks = depth_of(inside)
         if max(layers) > blocks:
-            problem = f"layer is {self.layer!r}, but the network has {blocks} blocks; say 1 to {blocks} or 'mean'"
+            problem = f"layer is {self.layer!r}, but the network has {blocks} blocks; use 1 to {blocks} or 'mean'"
             raise SpecError(f"{ATTENTION}: {problem}")
         across = self.cross and len(towers_of(inside)) > 1
         if self.cross:
@@ -179,13 +179,14 @@ class Attention:
         """Return one number per piece from blocks x heads x pieces."""
         blocks, heads = table.shape[:2]
         if self.head != "mean" and self.head > heads:
-            raise SpecError(f"{ATTENTION}: head is {self.head}, but a block has {heads}; say 1 to {heads} or 'mean'")
+            raise SpecError(f"{ATTENTION}: head is {self.head}, but a block has {heads}; use 1 to {heads} or 'mean'")
         by_block = table.mean(axis=1) if self.head == "mean" else table[:, self.head - 1]
         if self.weights is None:
             return np.asarray(by_block.mean(axis=0))
         if len(self.weights) != blocks:
             raise SpecError(
-                f"{ATTENTION}: {len(self.weights)} weights came, but the network has {blocks} blocks; say one each"
+                f"{ATTENTION}: {len(self.weights)} weights were given, but the network has {blocks} blocks; "
+                "give one per block"
             )
         return np.asarray(np.array(self.weights) @ by_block)
 
@@ -231,7 +232,7 @@ def best_head(scores: Sequence[HeadScores], labels: Sequence[Sequence[int]]) -> 
     areas = []
     for number, (table, text_labels) in enumerate(zip(scores, labels, strict=True), start=1):
         if table.shape[-1] != len(text_labels):
-            raise DataError(f"text {number} has {table.shape[-1]} words, but {len(text_labels)} labels came")
+            raise DataError(f"text {number} has {table.shape[-1]} words, but {len(text_labels)} labels were given")
         read = ~np.isnan(table).any(axis=(0, 1))
         wrong = np.asarray(text_labels, dtype=np.bool_)[read]
         if wrong.any() and not wrong.all():
@@ -270,8 +271,8 @@ class Gradient:
             0 for the mean over all.
         steps: points on the way from the baseline, for `integrated`.
         baseline: what stands for a text without meaning: zero vectors, mask pieces or padding pieces.
-        pool: how pieces make a word.
-        fill: what a word without a piece gets.
+        pool: how the values of a word's subwords are combined.
+        fill: the value of a word without subwords.
         gap: how far contributions may be from adding up, 0 to 1; `input` and `values` promise nothing and ignore it.
     """
 
@@ -310,7 +311,7 @@ class Gradient:
         blocks = depth_of(inside)
         if self.layer > blocks:
             raise SpecError(
-                f"{GRADIENT}: layer is {self.layer}, but the network has {blocks} blocks; say 1 to {blocks} or 0"
+                f"{GRADIENT}: layer is {self.layer}, but the network has {blocks} blocks; use 1 to {blocks} or 0"
             )
         layers = [self.layer] if self.layer else range(1, blocks + 1)
         return compute_batched(
@@ -353,7 +354,7 @@ class Gradient:
             return state.masked_fill(explained, 0.0)
         piece = inside.padding if self.baseline == "pad" else inside.masking
         if piece is None:
-            raise SpecError(f"{inside.who}: the tokenizer has no mask piece; choose baseline='zero' or 'pad'")
+            raise SpecError(f"{inside.who}: the tokenizer has no mask token; choose baseline='zero' or 'pad'")
         hidden = [tuple(_hide(line, place, piece) for line in reading) for reading in readings]
         return states(inside, hidden, self.layer).where(explained, state)
 

@@ -116,7 +116,7 @@ def _table(path: str, form: Literal["jsonl", "bpe"], _: State) -> dict[str, _Lin
         other = table.setdefault(key, entry)
         if other.pieces != entry.pieces or not np.array_equal(other.numbers, entry.numbers):
             raise DataError(
-                f"the same text as line {other.line} with other log-probabilities: texts are found by their letters, "
+                f"the same text as line {other.line} with other log-probabilities: texts are matched by characters, "
                 "so keep one of the two lines",
                 file=path if form == "jsonl" else str(Path(path, _PIECES)),
                 line=entry.line,

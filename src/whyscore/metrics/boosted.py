@@ -59,8 +59,8 @@ class Boosted:
         w: the weight of the original score, 0 to 1.
         aggregator: another mean instead of `power_mean(p)`.
         parts: aggregate the words of all texts, of the hypothesis alone, or of the first reference and the hypothesis.
-        unit: what is hidden at a time.
-        masker: what a hidden word becomes; the explainer's own choice if None.
+        unit: what is masked at a time.
+        masker: what replaces a masked word; the explainer's choice if None.
         seed: fixes the explainer's random numbers.
         shift, stretch: the aggregate is brought to the metric's scale by shift + stretch * M.
         on_empty: a segment without any word fails, or keeps the original `score`.

@@ -54,7 +54,7 @@ class LengthRatio:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """The share of the hypothesis words that also stand in the source; 0 for an empty hypothesis.
+    """The share of hypothesis words that also occur in the source; 0 for an empty hypothesis.
 
     Lower is better: a text that was not translated at all has 1.
     """

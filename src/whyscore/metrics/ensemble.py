@@ -42,10 +42,13 @@ class Ensemble:
             raise SpecError("ensemble needs members: write ensemble(xbertscore, chrf)")
         for member in self.members:
             if not isinstance(member, Metric):
-                raise SpecError(f"ensemble: {member!r} is no metric and cannot be a member")
+                raise SpecError(f"ensemble: {member!r} is not a metric and cannot be a member")
         if len({member.higher_is_better for member in self.members}) > 1:
             named = [f"{spec_of(m)} is better when {'higher' if m.higher_is_better else 'lower'}" for m in self.members]
-            raise SpecError(f"ensemble: the sum would mean nothing, as {', '.join(named)}; choose members that agree")
+            raise SpecError(
+                f"ensemble: the sum would be meaningless, because {', '.join(named)}; "
+                "choose members with the same direction"
+            )
 
     @property
     def inputs(self) -> Inputs:

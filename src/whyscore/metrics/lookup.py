@@ -160,7 +160,7 @@ def _score(value: object, column: str, place: tuple[str, int]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """A metric whose scores stand in a file.
+    """A metric whose scores are read from a file.
 
     Args:
         path: the file.

@@ -556,8 +556,8 @@ def _earlier_facts(folder: runs.Folder, *, overwrite: bool) -> RunFacts:
     for package, before in earlier.versions.items() if not earlier.done else ():
         if now.get(package) != before:
             raise UserError(
-                f"{folder.path} was begun with {package} {before}, but {now.get(package, 'none')} is installed: "
-                "begin again with --overwrite, or choose another folder with -o"
+                f"{folder.path} was started with {package} {before}, but {now.get(package, 'none')} is installed: "
+                "start again with --overwrite, or choose another folder with -o"
             )
     return earlier
 

@@ -66,7 +66,7 @@ def check_baseline(systems: Iterable[str], worse: str | None) -> None:
     if worse is not None and worse not in there:
         raise UserError(f"--fail-if-worse: no system {worse!r}. Systems: {', '.join(there)}")
     if worse is not None and len(there) < 2:  # noqa: PLR2004 - a comparison takes two
-        raise UserError(f"--fail-if-worse {worse} needs another system beside it: give more with -t")
+        raise UserError(f"--fail-if-worse {worse} needs at least one other system: give more with -t")
 
 
 def judge_gates(
@@ -126,7 +126,7 @@ def check_gates(gates: Sequence[Gate], worse: str | None, under: Mapping[str, fl
     """Raise where a gate is not passed, or where a requested one had nothing to judge by."""
     failed = [str(gate) for gate in gates if not gate.passed]
     if failed:
-        raise GateNotPassed(f"the quality gate is not passed: {'; '.join(failed)}")
+        raise GateNotPassed(f"quality gate not passed: {'; '.join(failed)}")
     limited = {gate.metric for gate in gates if gate.limit is not None}
     if not set(under or ()) <= limited or (worse is not None and not any(gate.baseline == worse for gate in gates)):
         raise DataError("nothing was tested, so the gates cannot be judged: evaluate more systems, and with --draws")

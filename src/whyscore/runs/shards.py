@@ -73,8 +73,8 @@ def shard_of(dataset: Dataset, shard: Shard) -> Dataset:
     if not part.entries:
         count = len(dataset.ids)
         raise UserError(
-            f"shard {shard} is empty: the data have {count} segments. Nothing is to do here: "
-            f"whyscore merge needs the first {count} shards alone"
+            f"shard {shard} is empty: the data have {count} segments. There is nothing to do "
+            f"here: whyscore merge needs only the first {count} shards"
         )
     return part
 
@@ -259,11 +259,11 @@ def _part(folder: Path) -> _Part:
     path = folder / SHARD
     if not path.exists():
         raise DataError(
-            f"{folder} is no shard: it has no {SHARD}. Make one with whyscore evaluate --shard 1/2 -o {folder}"
+            f"{folder} is not a shard: it has no {SHARD}. Make one with whyscore evaluate --shard 1/2 -o {folder}"
         )
     facts = runs.facts_of(folder)
     if not facts.done:
-        raise DataError(f"{folder} is not finished: run the same whyscore evaluate command again to go on")
+        raise DataError(f"{folder} is not finished: run the same whyscore evaluate command again to resume")
     where = Where(str(path), cure="not what whyscore evaluate --shard writes")
     file = convert(_ShardFile, json_of(text_of(path), path), where)
     plan = convert(_Plan, facts.plan, where._replace(file=str(folder / runs.RUN)))
@@ -369,7 +369,7 @@ def _read_key(line: bytes, path: Path) -> Key:
     try:
         key = key_of(line)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise DataError(f"a line is no explanation: {error}; make the shard again", file=str(path)) from error
+        raise DataError(f"a line is not an explanation: {error}; make the shard again", file=str(path)) from error
     if not all(isinstance(part, str) for part in key):
         raise DataError(f"a line explains {key!r}, expected three names; make the shard again", file=str(path))
     return key

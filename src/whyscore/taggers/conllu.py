@@ -74,7 +74,7 @@ def _line(text: str, blocks: Sequence[_Block], place: int, file: str, number: in
         block = blocks[place]
         if not text.startswith(block.text, position):
             raise DataError(
-                f"the sentence {block.text[:60]!r} is not what text {number} goes on with: "
+                f"the sentence {block.text[:60]!r} does not match the continuation of text {number}: "
                 f"{text[position : position + 60]!r}",
                 file=file,
                 line=block.number,
@@ -145,7 +145,7 @@ def _rebuild(rows: list[_Row], stated: str | None, file: str, first: int) -> _Bl
         text += row.cells[1] + ("" if row.misc.get("SPACEAFTER") == "No" else " ")
     astray = next((row for row in rows if row.id.isdecimal() and int(row.id) not in spans), None)
     if astray is not None:
-        raise DataError(f"the id {astray.id} stands after a larger one: ids count up", file=file, line=astray.number)
+        raise DataError(f"the id {astray.id} follows a larger one: ids must increase", file=file, line=astray.number)
     text = text.rstrip(" ")
     if stated is not None and stated != text:
         raise DataError(f"# text is {stated[:60]!r}, its words make {text[:60]!r}", file=file, line=first)

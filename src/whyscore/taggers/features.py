@@ -83,7 +83,7 @@ def parse_features(expressions: Iterable[str]) -> tuple[Feature, ...]:
     features: dict[str, Feature] = {}
     for feature in map(parse_feature, expressions):
         if feature.name in features:
-            raise SpecError(f"the feature {feature.name!r} is asked for twice; give one of them another name, NAME=...")
+            raise SpecError(f"the feature {feature.name!r} is requested twice; give one of them another name, NAME=...")
         features[feature.name] = feature
     return tuple(features.values())
 

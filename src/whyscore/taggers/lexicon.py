@@ -102,5 +102,5 @@ def _pattern(kind: str, rest: str) -> "re.Pattern[str]":
 def _file_pattern(file: str, _: str) -> "re.Pattern[str]":
     words = {line.strip() for line in lines_of(file)} - {""}
     if not words:
-        raise DataError("has no word: expected one word or phrase a line", file=file)
+        raise DataError("has no word: expected one word or phrase per line", file=file)
     return whole_words([re.escape(word) for word in sorted(words, key=lambda word: (-len(word), word))])

@@ -264,7 +264,7 @@ class Dataset(Result):
                 if before[0] and after[0] and before[0][0] == after[0][0] and before[0][1] > after[0][1]:
                     raise DataError(
                         f"{self.name}: document {document!r} of system {system!r} is out of order: segment "
-                        f"{after[1]!r} stands after {before[1]!r}. Sort the segments, or leave out --context"
+                        f"{after[1]!r} comes after {before[1]!r}. Sort the segments, or leave out --context"
                     )
             other_system, other_ids = first.setdefault(document, (system, ids))
             common = set(ids) & set(other_ids)

@@ -245,7 +245,10 @@ def test_another_metric_or_explainer_than_the_calibrated_one_is_refused(found: C
         ws.boosted("chrf", calibration=found)
     with pytest.raises(SpecError, match=re.escape("was made with the explainer erasure, not with lime:")):
         ws.boosted("token_f1", "lime", calibration=found)
-    with pytest.raises(SpecError, match="a calibration says p, w and aggregator: give it or them, not both"):
+    with pytest.raises(
+        SpecError,
+        match="a calibration sets p, w and the aggregator: give either the calibration or these options, not both",
+    ):
         ws.boosted(calibration=found, p=1.0)
 
 
@@ -260,9 +263,9 @@ def test_data_that_the_calibration_was_fitted_on_are_refused(found: Calibration)
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "is no calibration: "),
-        ('{"w": 1, "w": 0}', "is no calibration: the key 'w' stands in one object twice"),
-        ('{"kind": "scores"}', "is no calibration: make one with whyscore calibrate"),
+        ("{", "is not a calibration: "),
+        ('{"w": 1, "w": 0}', "is not a calibration: the key 'w' stands in one object twice"),
+        ('{"kind": "scores"}', "is not a calibration: create one with whyscore calibrate"),
         ('{"kind": "calibration", "schema_version": 9}', "has schema_version 9, this whyscore reads 1: update it"),
         ('{"kind": "calibration", "schema_version": 1}', "'metric' is None, expected"),
     ],
@@ -379,7 +382,7 @@ def test_data_that_cannot_be_calibrated_on_are_refused(data: Dataset, options: d
 def test_groups_that_nobody_judged_are_named_and_left_out() -> None:
     entries = [entry if entry.extra["LP"] == "a-b" else replace(entry, human={}) for entry in judged(40).entries]
     found = calibrate(Dataset("d", tuple(entries)), "token_f1", human="da", group="LP", grid="coarse", resamples=0)
-    assert found.notes[0] == "c-d da was left out: nobody judged any of its segments"
+    assert found.notes[0] == "c-d da was left out: none of its segments has a human score"
     assert [one.group for one in found.settings] == ["a-b"]
 
 

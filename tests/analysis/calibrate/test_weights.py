@@ -150,7 +150,7 @@ def test_an_undefined_correlation_is_said_to_be_so() -> None:
     found = ws.fit_weights(flat, METRIC, human="da")
     assert np.isnan(found.held_out)
     assert found.to_json()["held_out"] is None
-    assert "it is not defined, so nothing can be said" in found.sentence
+    assert "it is undefined, so there is no conclusion" in found.sentence
 
 
 def test_results_can_be_written() -> None:

@@ -54,7 +54,7 @@ def test_scores_are_those_of_the_metric_and_of_sacrebleu() -> None:
 def test_tiny_sets_are_tested_exactly_and_told_to_be_small() -> None:
     found = compare(three(), ["chrf", "token_f1"])
     assert all(pair.exact for pair in found.pairs)
-    assert found.notes[0] == "5 segments are too few: the smallest p they can give is 0.0625"
+    assert found.notes[0] == "5 segments are too few: the smallest possible p is 0.0625"
     same = next(pair for pair in found.pairs if (pair.first, pair.second) == ("good", "same"))
     assert (same.difference, same.p, same.better) == (0.0, 1.0, None)
     assert "do not differ significantly on 5 segments" in str(same)
@@ -113,8 +113,8 @@ def test_the_corpus_test_of_a_mean_is_that_of_its_segments(test: str) -> None:
 def test_what_a_set_is_too_small_for_is_told_once_per_metric() -> None:
     found = compare(larger(), "token_f1")
     size = found.pairs[0].detectable
-    few = "token_f1: 60 segments are too few to tell 1 of 3 pairs apart"
-    assert found.notes == (f"{few}; the smallest differences they can show are {size:.3g}",)
+    few = "token_f1: 60 segments are too few to separate 1 of 3 pairs of systems"
+    assert found.notes == (f"{few}; the smallest detectable differences are {size:.3g}",)
 
 
 def test_an_outlier_moves_scores_but_not_won_segments() -> None:
@@ -122,7 +122,7 @@ def test_an_outlier_moves_scores_but_not_won_segments() -> None:
     entries = [Entry(str(k), name, Segment("x"), {"da": v}) for name, vs in scores.items() for k, v in enumerate(vs)]
     found = compare(Dataset("made", tuple(entries)), human=["da"])
     assert found.metrics[0].strengths["a"] == pytest.approx(0.9)
-    assert "da: counting won segments (Bradley-Terry), the order is another: a before b" in found.notes
+    assert "da: ranking by segments won (Bradley-Terry) gives a different order: a before b" in found.notes
 
 
 def test_strengths_have_the_intervals_of_resampled_segments() -> None:
@@ -133,7 +133,7 @@ def test_strengths_have_the_intervals_of_resampled_segments() -> None:
     order = content_order(np.hstack([mean_rows(values) for values in matrix]))
     peer = bradley_terry(matrix[:, order], draws=200, seed=3)
     assert [one.strength_intervals[name] for name in "abc"] == list(peer.intervals)
-    assert one.won.startswith("token_f1: strength by won segments (Bradley-Terry): ")
+    assert one.won.startswith("token_f1: strength by segments won (Bradley-Terry): ")
     rows = {row["system"]: row for row in found.scores()}
     assert (rows["c"]["strength_low"], rows["c"]["strength_high"]) == (peer.intervals[2].low, peer.intervals[2].high)
     assert plain.metrics[0].strength_intervals == {}
@@ -156,7 +156,7 @@ def test_power_is_the_share_of_drawn_sets_on_which_a_difference_is_found(metric:
     assert far.enough in (4, 8, 60)
     assert near.enough is None
     assert max(near.power) < 0.25
-    assert str(near).endswith("; 80% at none of them")
+    assert str(near).endswith("; 80% at none of these sizes")
     assert str(far).endswith(f"100% at 60; 80% from {far.enough} on")
     assert far.rows()[-1] == {"metric": metric, "first": "a", "second": "c", "n": 60, "power": 1.0}
 
@@ -205,11 +205,11 @@ def test_documents_are_resampled_as_a_whole() -> None:
     found = compare(named, ["chrf", "token_f1"], documents=True)
     assert found.blocks == 4
     assert all(pair.exact and pair.blocks == 4 for pair in found.pairs)
-    assert "4 documents are too few: the smallest p they can give is 0.125" in found.notes
+    assert "4 documents are too few: the smallest possible p is 0.125" in found.notes
     assert any("come from 4 documents" in note for note in compare(named, "chrf", draws=50).notes)
     with pytest.raises(DataError, match="names no document for segment '0'"):
         compare(data, "chrf", documents=True)
-    with pytest.raises(SpecError, match="knows no documents"):
+    with pytest.raises(SpecError, match="does not support documents"):
         compare(named, "token_f1", documents=True, test="t")
 
 

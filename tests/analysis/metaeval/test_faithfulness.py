@@ -197,7 +197,7 @@ def test_a_budget_is_raised_until_the_halves_agree() -> None:
     [
         (lambda: stability(segments(), Sum(), "erasure", seeds=1), "seeds is 1, expected 2 or more"),
         (lambda: until_stable(segments(), Sum(), "random", mark=1.0), "random has no budget to raise"),
-        (lambda: until_stable(segments(), Sum(), "lime", mark=2.0), "the mark of stability is 2.0, expected -1 to 1"),
+        (lambda: until_stable(segments(), Sum(), "lime", mark=2.0), "the stability threshold is 2.0, expected -1 to 1"),
     ],
 )
 def test_stability_that_cannot_be_had_is_refused(call: object, message: str) -> None:

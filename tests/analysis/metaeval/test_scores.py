@@ -192,7 +192,7 @@ def test_soft_accuracies_can_be_those_of_mt_metrics_eval(summeval_table: ScoreTa
     # What mt-metrics-eval (68a481a) gives on these scores. Whether sums in float32 tie depends on the processor, and
     # one tie in its thousand draws moves one of 120 pairs by 1e-3.
     assert [one.value for one in found] == pytest.approx([0.8788166666666667, 0.6445666666666667], abs=1.5e-4)
-    assert found.how.endswith("; as mtme has it")
+    assert found.how.endswith("; as in mtme")
 
 
 def test_intervals_of_summeval_over_systems_segments_and_by_fisher(summeval_table: ScoreTable) -> None:
@@ -311,7 +311,7 @@ def test_wrong_input_is_refused() -> None:
         ws.metaevaluate(data, {"m": np.arange(60.0)}, human="da", coefficient="spa", test="permutation", draws=0)
     with pytest.raises(SpecError, match="Williams' test compares correlations over all cells, not pearson@system"):
         ws.metaevaluate(data, {"m": np.arange(60.0)}, human="da", coefficient="pearson", test="williams", draws=0)
-    with pytest.raises(SpecError, match="epsilon is of acc_eq alone, not of pdp"):
+    with pytest.raises(SpecError, match="epsilon is only for acc_eq, not for pdp"):
         ws.metaevaluate(data, np.arange(60.0), human="da", coefficient="pdp", epsilon=0.1)
     with pytest.raises(SpecError, match="a given epsilon is not fitted"):
         ws.metaevaluate(data, np.arange(60.0), human="da", coefficient="acc_eq", epsilon=0.1, held_out=True)

@@ -34,7 +34,7 @@ def test_weights_stand_in_the_signature() -> None:
     ("predicted", "gold", "message"),
     [
         (data("mine", ()), data("gold", (), ()), "mine and gold do not match: no predicted spans for 1"),
-        (data("mine", ()), data("gold", None), "mine and gold do not match: nobody rated it"),
+        (data("mine", ()), data("gold", None), "mine and gold do not match: gold has no human ratings"),
         (data("mine", (), text="other"), data("gold", ()), "segment 0: the texts differ, so offsets mean different"),
     ],
 )

@@ -110,7 +110,7 @@ def test_the_guard_fires_for_turned_scores_and_for_nothing_else(shared: Path) ->
                         fired[pair, folder.name] = warning
     assert sorted(fired) == [("en-de", "openkiwi-lime"), ("en-yo", "openkiwi-lime")]
     assert fired["en-de", "openkiwi-lime"] == (
-        "target: AUC .4416 is below chance (p = .0008): are the scores error scores? --flip turns them round"
+        "target: AUC .4416 is below chance (p = .0008): are the scores error scores? --flip reverses them"
     )
 
 
@@ -337,7 +337,7 @@ def test_two_submissions_of_one_name_are_refused() -> None:
 def test_dropping_the_end_mark_needs_the_words() -> None:
     gold, handed_in = made([[1, 0, 0]], [[3, 1, 1]])
     bare = Gold("toy", "wmt22", GoldSide(gold.target.tags, "target.gold"))
-    with pytest.raises(DataError, match=re.escape("target.gold comes without its words: --drop-eos")):
+    with pytest.raises(DataError, match=re.escape("target.gold has no words: --drop-eos")):
         judge(bare, handed_in, MetaevalWordsSettings(drop_eos=True))
 
 
@@ -375,7 +375,7 @@ def test_gold_comes_from_spans_and_from_tags() -> None:
     [
         ([{}], "data marks no words: give error spans, a column 'tags' with one 0 or 1 per word, or --gold"),
         ([{"tags": [1, 0]}], "segment 0: 2 tags for 3 words"),
-        ([{"tags": [1, 0, 7]}], "segment 0: 7 is no tag: expected 0 or 1, OK or BAD"),
+        ([{"tags": [1, 0, 7]}], "segment 0: 7 is not a tag: expected 0 or 1, OK or BAD"),
         ([{"tags": [1, 0, 0]}, {}], "segment 1: has neither tags nor spans, but other segments have"),
         ([{"annotations": [{"tags": [1]}]}], "segment 0: an annotation is {'tags': [1]}, expected annotator"),
         ([{"annotations": [{"annotator": "a", "side": "x", "tags": [1]}]}], "segment 0: side is 'x', expected target"),

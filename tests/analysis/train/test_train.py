@@ -122,7 +122,7 @@ def test_a_killed_training_goes_on_to_the_same_digest(undisturbed: TrainResult, 
         run_training(data, output=tmp_path / "killed", seed=1)
     lines: list[str] = []
     assert run_training(data, output=tmp_path / "killed", report=lines.append).digest == undisturbed.digest
-    assert "going on after epoch 1" in lines
+    assert "resuming after epoch 1" in lines
     assert run_training(data, output=tmp_path / "other", seed=1).digest != undisturbed.digest
     with pytest.raises(UserError, match="holds a trained model already"):
         run_training(data, output=undisturbed.folder)
@@ -154,7 +154,9 @@ def test_a_transformer_is_trained_end_to_end(tmp_path: Path) -> None:
 
 
 def test_the_embedded_network_is_not_looked_into(trained: Path) -> None:
-    with pytest.raises(SpecError, match="qe on the embedded encoder cannot be looked into: explain it with intrinsic"):
+    with pytest.raises(
+        SpecError, match="attention and gradient do not work for qe on the embedded encoder: explain it with intrinsic"
+    ):
         Attention().inside(QE(model=str(trained))).word_scores(
             [Segment("cat", "Katze")], HYPOTHESIS, [white_space("cat")]
         )
@@ -312,7 +314,7 @@ def test_a_training_ended_by_sigkill_goes_on_to_the_same_digest(undisturbed: Tra
     assert process.returncode == -9
     lines: list[str] = []
     assert run_training(data, output=tmp_path / "killed", report=lines.append).digest == undisturbed.digest
-    assert "going on after epoch 1" in lines
+    assert "resuming after epoch 1" in lines
 
 
 def test_with_test_data_the_documents_of_the_card_are_trained_on(tmp_path: Path) -> None:

@@ -139,14 +139,14 @@ def test_what_a_dialect_cannot_say_is_counted() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: dialects.xcomet_spans([{"start": 3, "end": 1}], "abc", Counter()), "the span 3-1 is no span"),
+        (lambda: dialects.xcomet_spans([{"start": 3, "end": 1}], "abc", Counter()), "the span 3-1 is not a valid span"),
         (
             lambda: dialects.xcomet_spans([{"start": "0", "end": 1}], "abc", Counter()),
             "start is '0', expected a whole number",
         ),
         (lambda: dialects.xcomet_spans([7], "abc", Counter()), "expected an object, got 7"),
         (lambda: dialects.wmtqe_spans(Lists("1 2", "3", "minor"), "abc", Counter()), "2 starts, 1 ends and 1 types"),
-        (lambda: dialects.wmtqe_spans(Lists("x", "3", "minor"), "abc", Counter()), "'x' is no whole number"),
+        (lambda: dialects.wmtqe_spans(Lists("x", "3", "minor"), "abc", Counter()), "'x' is not a whole number"),
         (lambda: dialects.mtme_spans({"errors": 3}, Segment("a"), Counter()), "errors is 3, expected a list"),
         (
             lambda: dialects.wmtqe_spans(Lists("1", "2", "huge"), "abc", Counter()),
@@ -246,7 +246,11 @@ def test_an_esa_item_may_hold_several_systems(tmp_path: Path) -> None:
         ("x.tsv", "LP\tMETHOD\tSEG\tTARGET\tSTARTS\tENDS\tTYPES\n", "holds no rows: expected LP METHOD SEG"),
         ("x.tsv", "LP\tM\tS\tT\tS\tE\tT\na\tb\t0\ttext\t0\t1\tminor\nx\n", "x.tsv:3: expected 7 columns, found 1"),
         ("x.tsv", "LP\tM\tS\tT\tS\tE\tT\na\tb\t0\ttext\t0 1\t1\tminor\n", "x.tsv:2: 2 starts, 1 ends and 1 types"),
-        ("x.jsonl", '{"mt": "a", "error_spans": [{"start": 5, "end": 2}]}\n', "x.jsonl:1: the span 5-2 is no span"),
+        (
+            "x.jsonl",
+            '{"mt": "a", "error_spans": [{"start": 5, "end": 2}]}\n',
+            "x.jsonl:1: the span 5-2 is not a valid span",
+        ),
         ("x.jsonl", '{"src": "a", "error_spans": [{"start": 0, "end": 1}]}\n', "x.jsonl:1: no text of the hypothesis"),
     ],
 )

@@ -112,9 +112,9 @@ def test_ids_on_some_lines_only_are_refused(tmp_path: Path) -> None:
 
 
 def test_an_empty_file_is_refused(tmp_path: Path) -> None:
-    refused(tmp_path, " is empty: expected one object a line")
+    refused(tmp_path, " is empty: expected one object per line")
     path = tmp_path / "data.jsonl"
-    with pytest.raises(DataError, match=re.escape(f"{path} is empty: expected one object a line")):
+    with pytest.raises(DataError, match=re.escape(f"{path} is empty: expected one object per line")):
         read(path)
 
 
@@ -158,7 +158,7 @@ def test_the_format_can_be_said(tmp_path: Path) -> None:
 def test_an_unknown_suffix_is_refused_with_the_known_ones(tmp_path: Path) -> None:
     expected = (
         f"{tmp_path / 'x.odt'}: cannot tell the format from '.odt': expected .tsv, .csv, .xlsx, .jsonl, .ndjson, .txt, "
-        ".xlf, .xliff, .tmx, .eval, .json, .pkl (also with .gz or .zst); rename the file, or say --input-format tsv"
+        ".xlf, .xliff, .tmx, .eval, .json, .pkl (also with .gz or .zst); rename the file, or pass --input-format tsv"
     )
     with pytest.raises(DataError, match=re.escape(expected)):
         lines(tmp_path, "a", name="x.odt")
@@ -203,7 +203,7 @@ def test_a_data_frame_that_does_not_fit_is_refused() -> None:
     pandas = pytest.importorskip("pandas")
     with pytest.raises(DataError, match=re.escape("frame:2: 'mt' is null, expected a text")):
         read_frame(pandas.DataFrame({"mt": ["a", None]}))
-    with pytest.raises(DataError, match=re.escape("frame is empty: expected one segment a row")):
+    with pytest.raises(DataError, match=re.escape("frame is empty: expected one segment per row")):
         read_frame(pandas.DataFrame({"mt": []}))
     with pytest.raises(DataError, match=re.escape("expected a data frame, got list")):
         read_frame([1])

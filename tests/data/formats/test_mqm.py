@@ -134,7 +134,7 @@ def test_a_row_with_another_text_is_repaired_and_told(tmp_path: Path) -> None:
     assert [(span.start, span.end) for span in data.entries[0].spans or ()] == [(2, 5), (6, 9)]
     [finding] = data.findings
     assert str(finding) == (
-        f"{path}:3: rows with another text than the segment's first row had their span carried over: 1, lines 3"
+        f"{path}:3: spans were transferred from rows whose text differs from the first row of the segment: 1, lines 3"
     )
 
 
@@ -166,7 +166,7 @@ def test_rows_come_out_as_they_went_in(shipped: Path, tmp_path: Path) -> None:
         (HEADER, ["A\td\t1"], "mqm.tsv:2: expected 9 columns, found 3"),
         (HEADER, [row("x", "A", "Huge")], "mqm.tsv:2: severity is 'Huge', expected Minor, Major, Neutral or No-error"),
         ("system\ttarget\n", ["A\tx"], "mqm.tsv:2: no column 'seg_id' among system, target: MQM ratings need system"),
-        (HEADER, [], "holds no ratings: expected one error a row"),
+        (HEADER, [], "holds no ratings: expected one error per row"),
     ],
 )
 def test_tables_that_are_no_ratings_are_refused(tmp_path: Path, header: str, rows: list[str], message: str) -> None:

@@ -222,13 +222,13 @@ def test_a_folder_without_gold_or_submission_says_what_is_there(tmp_path: Path) 
 
 def test_two_gold_sets_in_a_folder_are_refused(gold: Path) -> None:
     (gold / "y.tgt-tags").write_text("0\n", "utf-8")
-    with pytest.raises(DataError, match=re.escape("holds several gold sets (x, y): keep one a folder")):
+    with pytest.raises(DataError, match=re.escape("holds several gold sets (x, y): keep one per folder")):
         read_gold(gold)
 
 
 def test_a_tag_that_is_none_is_an_error_with_file_and_line(gold: Path) -> None:
     (gold / "x.tgt-tags").write_text("0 1 0\n1 2\n", "utf-8")
-    with pytest.raises(DataError, match=re.escape("x.tgt-tags:2: '2' is no tag: expected 0 or 1, OK or BAD")):
+    with pytest.raises(DataError, match=re.escape("x.tgt-tags:2: '2' is not a tag: expected 0 or 1, OK or BAD")):
         read_gold(gold)
 
 

@@ -100,7 +100,7 @@ class Evil:
 
 def test_no_code_of_a_pickled_file_is_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = pickled(tmp_path / "abs.pkl", "a", scores={"x": Evil()})
-    with pytest.raises(DataError, match=re.escape("is no file of REALSumm: names builtins.eval: only dictionaries")):
+    with pytest.raises(DataError, match=re.escape("is not a REALSumm file: names builtins.eval: only dictionaries")):
         read(path)
     assert capsys.readouterr().out == ""
 
@@ -113,7 +113,7 @@ LAUGHS = {number: {"ref_summ": "a", "system_summaries": _SYSTEMS} for number in 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"\x80\x03}q\x00(K", "is no file of REALSumm"),
+        (b"\x80\x03}q\x00(K", "is not a REALSumm file"),
         (pickle.dumps([1]), "expected a dictionary of documents"),
         (pickle.dumps({1: {}}), "document 1: expected 'ref_summ' and 'system_summaries'"),
         (pickle.dumps({}), "holds no summary"),

@@ -140,9 +140,9 @@ def test_widths_that_even_out_are_refused_too(tmp_path: Path) -> None:
 
 
 def test_a_header_without_rows_and_an_empty_file_are_refused(tmp_path: Path) -> None:
-    refused(tmp_path, "hyp\tsrc\n", " has a header but no rows: expected one segment a line")
-    refused(tmp_path, "", " is empty: expected a header line and one segment a line")
-    refused(tmp_path, "", " is empty: expected a header line and one segment a line", "data.csv")
+    refused(tmp_path, "hyp\tsrc\n", " has a header but no rows: expected one segment per line")
+    refused(tmp_path, "", " is empty: expected a header line and one segment per line")
+    refused(tmp_path, "", " is empty: expected a header line and one segment per line", "data.csv")
 
 
 def test_a_column_name_given_twice_is_refused(tmp_path: Path) -> None:
@@ -253,8 +253,8 @@ def test_csv_follows_rfc_4180(tmp_path: Path) -> None:
     text = 'id,hyp,src\r\n1,"a, ""b""\r\nc",d\r\n2,,e\r\n'
     dataset = table(tmp_path, text, "data.csv")
     assert dataset.segments == (Segment('a, "b"\nc', "d"), Segment("", "e"))
-    refused(tmp_path, 'id,hyp\n1,"a"b\n', ":2: not CSV after RFC 4180: ", "data.csv")
-    refused(tmp_path, 'id,hyp\n1,a\n2,"b\nc\n', ":3: not CSV after RFC 4180: unexpected end of data", "data.csv")
+    refused(tmp_path, 'id,hyp\n1,"a"b\n', ":2: not valid CSV (RFC 4180): ", "data.csv")
+    refused(tmp_path, 'id,hyp\n1,a\n2,"b\nc\n', ":3: not valid CSV (RFC 4180): unexpected end of data", "data.csv")
 
 
 def test_lines_in_messages_are_those_of_the_file(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def test_inline_codes_can_leave_a_character(tmp_path: Path) -> None:
 def test_another_encoding_is_read_where_it_is_said(tmp_path: Path) -> None:
     path = written(tmp_path, TMX.encode("utf-16"))
     assert len(read(path, languages=("en", "de"), encoding="utf-16")) == 3
-    with pytest.raises(DataError, match=re.escape("byte 0 is not UTF-8: save the file as UTF-8, or say e.g. --enc")):
+    with pytest.raises(DataError, match=re.escape("byte 0 is not UTF-8: save it as UTF-8, or pass e.g. --enc")):
         read(path, languages=("en", "de"))
 
 
@@ -80,7 +80,7 @@ def test_findings_point_at_the_lines_of_units(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "languages", "message"),
     [
-        (TMX, None, "memory.tmx: say the language pair with -l: the file holds en-US, de-DE, de-AT, de, fr"),
+        (TMX, None, "memory.tmx: name the language pair with -l: the file contains en-US, de-DE, de-AT, de, fr"),
         (TMX, ("en", "ru"), "memory.tmx: no unit has both en and ru; languages there: en-US, de-DE, de-AT, de, fr"),
         (TMX[:200], ("en", "de"), "memory.tmx:3:"),
         ("<xliff/>", ("en", "de"), "memory.tmx:1:1: not TMX: expected a root element tmx, found xliff"),
@@ -90,7 +90,7 @@ def test_findings_point_at_the_lines_of_units(tmp_path: Path) -> None:
             "memory.tmx:1:27: declares entities, which are refused",
         ),
         ("<tmx>" + "<a>" * 256 + "</a>" * 256 + "</tmx>", ("en", "de"), "elements are nested deeper than 256"),
-        ("<tmx><body><tu><tuv><seg>a</seg></tuv></tu></body></tmx>", ("en", "de"), "does not say its language"),
+        ("<tmx><body><tu><tuv><seg>a</seg></tuv></tu></body></tmx>", ("en", "de"), "does not name its language"),
     ],
 )
 def test_what_cannot_be_read_is_refused(
@@ -118,4 +118,4 @@ def test_a_memory_is_scored_from_the_command_line(run: Run, tmp_path: Path) -> N
     assert [json.loads(line)["id"] for line in out.splitlines()[1:]] == ["one", "1", "one#2"]
     code, _, err = run("score", path, "-m", "length", "--store", "none")
     assert code == 3
-    assert "say the language pair with -l" in err
+    assert "name the language pair with -l" in err

@@ -151,7 +151,7 @@ def test_the_spans_of_wmt25_tables_are_read(tmp_path: Path) -> None:
         (ErrorSpan(0, 4, "minor"), ErrorSpan(10, 10, "major", "omission")), (), None,
     ]  # fmt: skip
     path.write_text(path.read_text("utf-8").replace("0 missing", "7 missing"), "utf-8")
-    with pytest.raises(DataError, match=re.escape("segment '1', row 1 of the data: the span 7-4 is no span")):
+    with pytest.raises(DataError, match=re.escape("segment '1', row 1 of the data: the span 7-4 is not a valid span")):
         read(path)
 
 

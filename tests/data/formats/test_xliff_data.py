@@ -63,7 +63,7 @@ def test_languages_that_contradict_the_file_are_told(tmp_path: Path) -> None:
     assert read(path, languages=("en", "de-AT")).findings == ()
     data = read(path, languages=("en", "fr"))
     assert data.languages == ("en", "fr")
-    assert [str(one) for one in data.findings] == [f"{path}: the file says en to de, and en to fr was asked for"]
+    assert [str(one) for one in data.findings] == [f"{path}: the file says en to de, and en to fr was requested"]
 
 
 def test_a_packed_file_is_read(tmp_path: Path) -> None:

@@ -203,9 +203,9 @@ def test_what_cannot_be_asked_is_refused() -> None:
         with pytest.raises(SpecError, match=re.escape(message)) as caught:
             build(spec)
         assert "secret" not in str(caught.value)
-    with pytest.raises(SpecError, match=re.escape("judge needs a model and where to ask it")):
+    with pytest.raises(SpecError, match=re.escape("judge needs a model and an endpoint")):
         ws.score(texts(1), "judge")
-    with pytest.raises(DataError, match=re.escape("would ask http://host/v1; what a data file names is not run")):
+    with pytest.raises(DataError, match=re.escape("would ask http://host/v1; code named in a data file is not run")):
         build_from_file("judge(model='m', url='http://host/v1')", "metric", "shard.json")
 
 
@@ -552,11 +552,11 @@ EVIL = "callable('evil.py:score')"
 @pytest.mark.parametrize(
     ("forged", "message"),
     [
-        ({"judge": "evil.py:score"}, "would run code from evil.py; what a data file names is not run"),
+        ({"judge": "evil.py:score"}, "would run code from evil.py; code named in a data file is not run"),
         ({"judge": f"judge(model='m', verify='mask', verifier={EVIL})"}, "would run code from evil.py"),
         ({"judge": f"ensemble([{EVIL}, 'chrf'])"}, "would run code from evil.py"),
         ({"judge": "judge(model='m', url='http://127.0.0.1:9/')"}, "would ask http://127.0.0.1:9/"),
-        ({"judge": "chrf"}, "answers of chrf, which is no judge"),
+        ({"judge": "chrf"}, "answers of chrf, which is not a judge"),
         ({"judge": "judge(("}, "cannot read the spec"),
         ({"judge": ["judge"]}, "'judge' is ['judge'], expected a text or null"),
         ({"order": [1]}, "'order' is [1], expected a whole number"),

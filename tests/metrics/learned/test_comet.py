@@ -243,7 +243,7 @@ def test_kiwi_reads_the_first_piece_of_the_joined_texts_and_takes_the_patched_mi
 def test_a_plain_sparsemax_in_a_joined_model_is_obeyed_with_a_notice(tmp_path: Path) -> None:
     model = Restated(1)
     folder = write(tmp_path / "k", model, **(KIWI | {"layer_transformation": "sparsemax"}))
-    with pytest.warns(UserWarning, match=re.escape("layer_transformation is sparsemax and is obeyed")):
+    with pytest.warns(UserWarning, match=re.escape("layer_transformation is sparsemax and is applied")):
         found = comet(folder).score(SEGMENTS[:2])
     near(found, [model.joined(one.hypothesis, one.source, how="sparsemax")[0] for one in SEGMENTS[:2]])
     near(

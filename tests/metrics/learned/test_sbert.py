@@ -151,7 +151,7 @@ def test_the_contract_is_kept(mean: str) -> None:
 
 def test_the_embedded_encoder_keeps_the_contract_up_to_words_which_it_has_none_for() -> None:
     # Words are checked last, so that the refusal means that all the rest has been kept.
-    with pytest.raises(SpecError, match=re.escape("sbert: the vectors of embedded are no sums over words, so that")):
+    with pytest.raises(SpecError, match=re.escape("sbert: the vectors of embedded are not sums over words, so")):
         check_metric(SBert(), tolerance=1e-6)
 
 

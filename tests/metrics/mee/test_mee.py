@@ -397,7 +397,7 @@ def test_the_signature_says_what_ran() -> None:
             "mee(mode='compat') has no vectors by default: write words='cc.ru.300.vec'",
         ),
         (lambda: Mee(words=3).signature(), "words is 3, expected 'embedded', 'static', a file, None"),
-        (lambda: Mee4(epsilon=-1), "mee4: epsilon is -1.0, expected a number from 0 on"),
+        (lambda: Mee4(epsilon=-1), "mee4: epsilon is -1.0, expected 0 or more"),
         (lambda: Mee4(alpha=0, gamma=0), "mee4: alpha + gamma and delta + epsilon must be above 0"),
         (lambda: Mee4(words=None, sentences=3).signature(), "sentences is 3, expected 'embedded', 'LaBSE'"),
         (lambda: Mee(stemmer="snowball").signature(), "the stemmer 'snowball' needs the language"),
@@ -497,7 +497,7 @@ def test_a_language_the_encoder_was_not_made_for_is_told() -> None:
             Mee(words=TABLE),
             "MEE matches roots by cosine (from 0.5), because the language is not known: give it with -l",
         ),
-        (Mee(words=TABLE, language="xx"), "MEE matches roots by cosine (from 0.5), because no stemmer knows 'xx'"),
+        (Mee(words=TABLE, language="xx"), "MEE matches roots by cosine (from 0.5), because no stemmer supports 'xx'"),
         (
             Mee(words=None, language="xx"),
             "MEE matches roots not at all, as there are no word vectors, because no stemmer",

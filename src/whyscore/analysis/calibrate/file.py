@@ -210,9 +210,9 @@ class Calibration(Result):
         except OSError as error:
             raise DataError(f"cannot be read: {error.strerror}", file=str(path)) from error
         except (ValueError, RecursionError) as error:
-            raise DataError(f"is no calibration: {error}", file=str(path)) from error
+            raise DataError(f"is not a calibration: {error}", file=str(path)) from error
         if not isinstance(document, dict) or document.get("kind") != KIND:
-            raise DataError("is no calibration: make one with whyscore calibrate", file=str(path))
+            raise DataError("is not a calibration: create one with whyscore calibrate", file=str(path))
         if not isinstance(document.get("schema_version"), int) or document["schema_version"] > VERSION:
             came = document.get("schema_version")
             raise DataError(f"has schema_version {came!r}, this whyscore reads {VERSION}: update it", file=str(path))

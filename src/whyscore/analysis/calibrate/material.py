@@ -301,7 +301,7 @@ def _unusable(material: Material, human: FloatVector, rows: IntVector, level: st
     """Return why a group cannot be judged by a human score, or nothing."""
     rated = rows[~np.isnan(human[rows]) & ~np.isnan(material.scores[rows])]
     if not len(rated):
-        return "nobody judged any of its segments"
+        return "none of its segments has a human score"
     if len(rated) < LEAST:
         return f"{len(rated)} judged segments, at least {LEAST} are needed"
     if np.ptp(human[rated]) == 0:

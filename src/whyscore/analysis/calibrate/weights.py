@@ -111,11 +111,11 @@ class FittedWeights(Result):
             f"{self.held_out_published:.4f} with the published ones (better in {better} of {len(self.folds)} folds)"
         )
         if np.isnan(self.held_out) or np.isnan(self.held_out_published):
-            return f"{comparison}: it is not defined, so nothing can be said; keep the published weights"
+            return f"{comparison}: it is undefined, so there is no conclusion; keep the published weights"
         if self.helps:
             return f"{comparison}: fitting helps on data like these"
         gained = self.held_out > self.held_out_published
-        why = "the gain is within what folds differ by" if gained else "fitting does not help"
+        why = "the gain is within the variation between folds" if gained else "fitting does not help"
         return f"{comparison}: {why}; keep the published weights"
 
     def records(self) -> Iterator[dict[str, str | int | float]]:

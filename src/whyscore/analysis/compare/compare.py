@@ -67,7 +67,7 @@ def smallness(n: int, blocks: int | None, test: str, alpha: float) -> list[str]:
     units = blocks or n
     unit = "documents" if blocks else "segments"
     if test == "permutation" and 2 / 2**units > alpha:
-        return [f"{units} {unit} are too few: the smallest p they can give is {2 / 2**units:g}"]
+        return [f"{units} {unit} are too few: the smallest possible p is {2 / 2**units:g}"]
     return []
 
 
@@ -79,14 +79,14 @@ def remarks(comparison: MetricComparison) -> list[str]:
         sizes = [pair.detectable for pair in open_pairs if pair.detectable]
         reach = f"{min(sizes):.3g}" if len(sizes) == 1 else f"{min(sizes):.3g} to {max(sizes):.3g}"
         notes.append(
-            f"{comparison.metric}: {open_pairs[0].n} segments are too few to tell {len(open_pairs)} of "
-            f"{len(comparison.pairs)} pairs apart; the smallest differences they can show are {reach}"
+            f"{comparison.metric}: {open_pairs[0].n} segments are too few to separate {len(open_pairs)} of "
+            f"{len(comparison.pairs)} pairs of systems; the smallest detectable differences are {reach}"
         )
     order = comparison.clusters.names
     turned = [(a, b) for a, b in combinations(order, 2) if comparison.strengths[a] < comparison.strengths[b]]
     if turned:
         shown = few([f"{b} before {a}" for a, b in turned])
-        notes.append(f"{comparison.metric}: counting won segments (Bradley-Terry), the order is another: {shown}")
+        notes.append(f"{comparison.metric}: ranking by segments won (Bradley-Terry) gives a different order: {shown}")
     return notes
 
 
@@ -283,7 +283,7 @@ def _measure_preference(dataset: Dataset, name: str, prepared: Prepared, common:
         values[match.first] += verdict / rivals
         values[match.second] += (2 * _TIE - verdict) / rivals
     signature = prepared.signature().with_facts(rivals="systems")
-    meaning = "scores say how often a system is preferred to the others, in %; ties count half"
+    meaning = "scores show how often a system is preferred to the others, in %; ties count half"
     notes = (meaning, *judge_remarks(prepared, segments))
     return _Measure(
         *(name, mean_rows(values), values, mean_totals),
@@ -384,7 +384,7 @@ def _test_pairs(measure: _Measure, units: Units, deltas: FloatVector, settings: 
     if settings.test == "bootstrap":
         return bootstrap_p(deltas, float(differences.sum()), "sign")
     if not np.array_equal(units.a[:, 1], np.ones(len(units.a))):
-        raise SpecError(f"the {settings.test} test knows no documents: use permutation or bootstrap")
+        raise SpecError(f"the {settings.test} test does not support documents: use permutation or bootstrap")
     return classical_test(differences, settings.test)
 
 

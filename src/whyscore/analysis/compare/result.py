@@ -45,7 +45,9 @@ class PairPower:
 
     def __str__(self) -> str:
         shares = ", ".join(f"{share:.0%} at {n:,}" for n, share in zip(self.n, self.power, strict=True))
-        end = f"{self.wanted:.0%} from {self.enough:,} on" if self.enough else f"{self.wanted:.0%} at none of them"
+        end = (
+            f"{self.wanted:.0%} from {self.enough:,} on" if self.enough else f"{self.wanted:.0%} at none of these sizes"
+        )
         return f"{self.metric}: power of {self.first} against {self.second}: {shares}; {end}"
 
     def rows(self) -> list[dict[str, Cell]]:
@@ -107,7 +109,9 @@ class CompareSettings(Seeded):
         (), "power of each test on N segments (documents with --documents), by simulation", least=1, metavar="N"
     )
     domain: str | None = option(
-        None, "domain of the texts, news or ted, for what differences mean to human raters there", metavar="NAME"
+        None,
+        "domain of the texts, news or ted: report what differences mean to human raters in this domain",
+        metavar="NAME",
     )
     strength_draws: int = option(
         0, "resamples for the intervals of the strengths; 0: no intervals", least=0, line=False
@@ -138,7 +142,7 @@ class MetricComparison:
         """The strengths with their intervals, the strongest first, in one line."""
         order = sorted(self.strength_intervals.items(), key=lambda item: -item[1].value)
         shown = ", ".join(f"{system} {strength.interval()}" for system, strength in order)
-        return f"{self.metric}: strength by won segments (Bradley-Terry): {shown}"
+        return f"{self.metric}: strength by segments won (Bradley-Terry): {shown}"
 
     @property
     def ranks(self) -> dict[str, int]:

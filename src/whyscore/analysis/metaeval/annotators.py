@@ -167,7 +167,7 @@ def _row(dataset: Dataset, row: int, value: object, words: Words) -> list[float]
     tags = [_VALUES.get(str(cell).upper().removesuffix(".0")) for cell in cells]
     for cell, tag in zip(cells, tags, strict=True):
         if tag is None:
-            raise _error(dataset, row, f"{cell!r} is no tag: expected 0 or 1, OK or BAD")
+            raise _error(dataset, row, f"{cell!r} is not a tag: expected 0 or 1, OK or BAD")
     if len(tags) != len(words):
         raise _error(dataset, row, f"{len(tags)} tags for {len(words)} words")
     return [tag for tag in tags if tag is not None]

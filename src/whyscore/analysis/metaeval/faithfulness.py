@@ -481,7 +481,7 @@ def until_stable(
 ) -> RaisedBudget:
     """Return the explainer with a budget at which two halves of the probes agree, in rounds of one score call each."""
     if not -1 <= mark <= 1:
-        raise SpecError(f"the mark of stability is {mark}, expected -1 to 1")
+        raise SpecError(f"the stability threshold is {mark}, expected -1 to 1")
     current = cast("Explainer", build(explainer, "explainer") if isinstance(explainer, str) else explainer)
     shared = {setting.name: getattr(settings, setting.name) for setting in fields(ProbeSettings)}
     for number in range(1, _MOST_ROUNDS + 1):

@@ -154,7 +154,7 @@ class Metaevaluation(Result):
         if any(agreement.low is not None for agreement in self):
             line += f"; in brackets the 95 % bootstrap interval over {_DRAWN[used.resample]}"
         if used.compat:
-            line += f"; as {used.compat} has it"
+            line += f"; as in {used.compat}"
         if self.method is None:
             return line
         facts = f"one-sided, alpha {used.alpha:g}, seed {used.seed}{self._correction()}"

@@ -506,7 +506,7 @@ def _warnings(group: GroupAgreement, measure: Measure, settings: MetaevalScoresS
     """Return what a reader of the numbers should know."""
     where = "" if group.group is None else f"{group.group}: "
     notes = [
-        f"{where}{a.metric} is below chance ({a.value:.4f}, at most {a.high:.4f}): are lower scores the better ones?"
+        f"{where}{a.metric} is below chance ({a.value:.4f}, at most {a.high:.4f}): are lower scores better?"
         for a in group.agreements
         if a.below_chance and not a.sentinel and a.high is not None
     ]

@@ -91,11 +91,11 @@ class MetaevalScoresSettings(Bootstrapped, Seeded):
         if self.permute == "cell" and self.compat == "nlpstats":
             raise SpecError("nlpstats has no test that swaps single cells: permute row_xor_column, systems or inputs")
         if self.coefficient != "acc_eq" and (self.epsilon is not None or self.held_out):
-            raise SpecError(f"epsilon is of acc_eq alone, not of {self.coefficient}: leave it out")
+            raise SpecError(f"epsilon is only for acc_eq, not for {self.coefficient}: leave it out")
         if self.epsilon is not None and self.held_out:
             raise SpecError("a given epsilon is not fitted: do not set held_out")
         if self.early_stop and (self.test != "permutation" or self.coefficient == "acc_eq" or self.compat):
-            raise SpecError("early_stop is of the permutation test of coefficients, without compat: leave it out")
+            raise SpecError("early_stop is only for the permutation test of coefficients, without compat: leave it out")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +107,7 @@ class MetaevalWordsSettings(Bootstrapped, Seeded):
     on_mismatch: Mismatch = option("error", "what to do with sentences that have a wrong number of scores")
     drop_eos: bool = option(False, "drop a final <EOS> token")
     flip: tuple[str, ...] | None = option(
-        None, "reverse the scores of these submissions, or of all where none is named", const="", metavar="NAME"
+        None, "reverse the scores of these submissions, or of all if none is named", const="", metavar="NAME"
     )
     gaps: Gaps | None = option(None, "gold of 2N+1 tags with gaps between words: judge words, gaps or both")
     baselines: bool = option(False, "also judge chance, random, length and other baselines", basic=True)

@@ -119,7 +119,7 @@ def metaevaluate_metric_spans(
     spans = predict_spans(replace(gold, entries=tuple(entries)), metric, resources)
     there = [(entry, marked) for entry, marked in zip(entries, spans, strict=True) if marked is not None]
     if entries and not there:
-        raise DataError(f"{requested_name(metric)} gave no answer that can be used for any segment of {gold.name}")
+        raise DataError(f"{requested_name(metric)} gave no usable answer for any segment of {gold.name}")
     predicted = Dataset(requested_name(metric), tuple(replace(entry, spans=marked) for entry, marked in there))
     rated = replace(gold, entries=tuple(entry for entry, _ in there))
     result = metaevaluate_spans(predicted, rated, weights=weights, settings=settings)
@@ -151,7 +151,7 @@ def _match_entries(predicted: Dataset, gold: Dataset) -> list[tuple[Entry, Entry
     rated = [entry for entry in gold.entries if entry.spans is not None]
     missing = [" ".join(key(entry)).strip() for entry in rated if key(entry) not in by_key]
     if missing or not rated:
-        why = f"no predicted spans for {few(missing)}" if missing else "nobody rated it"
+        why = f"no predicted spans for {few(missing)}" if missing else f"{gold.name} has no human ratings"
         raise DataError(f"{predicted.name} and {gold.name} do not match: {why}")
     return [(by_key[key(entry)], entry) for entry in rated]
 

@@ -148,7 +148,7 @@ def read_columns(path: str | Path, *, encoding: str = "utf-8") -> Columns:
     file = TextFile(path, encoding=encoding)
     if suffix == LISTED_SCORES:
         values = [line.strip() for line in file.lines()]
-        file.refuse_empty("one number a line")
+        file.refuse_empty("one number per line")
         return Columns(file.name, {SCORE: values}, list(range(1, len(values) + 1)))
     if suffix in (".jsonl", ".ndjson"):
         return _from_objects(file)
@@ -166,7 +166,7 @@ def read_columns(path: str | Path, *, encoding: str = "utf-8") -> Columns:
 
 def _from_objects(file: TextFile) -> Columns:
     items = list(objects(file, []))
-    file.refuse_empty("one object a line")
+    file.refuse_empty("one object per line")
     names = tuple(dict.fromkeys(key for item in items for key in item.value))
     columns = {name: [item.value.get(name) for item in items] for name in names}
     lines = [item.line for item in items]
@@ -254,7 +254,9 @@ def texts_of(columns: Columns, roles: Roles | None = None, named: Choice | None 
     roles, columns_by_role = roles or Roles(), dict(named or {})
     hypotheses = columns_by_role.get("hypothesis", "")
     if not isinstance(hypotheses, str) and len(hypotheses) > 1:
-        raise UserError(f"a row of scores is of one hypothesis, got the columns {' and '.join(hypotheses)}: name one")
+        raise UserError(
+            f"a row of scores must belong to one hypothesis, got the columns {' and '.join(hypotheses)}: name one"
+        )
     if "hypothesis" not in columns_by_role and not any(
         name.lower() in ALIASES["hypothesis"] for name in columns.values
     ):

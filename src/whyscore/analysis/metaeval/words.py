@@ -344,7 +344,7 @@ def side_result(values: Agreement, settings: MetaevalWordsSettings) -> SideResul
 def _without_eos(gold: GoldSide, values: Ragged) -> Ragged:
     """Return the values without those of a last word `<EOS>`."""
     if gold.words is None:
-        raise DataError(f"{gold.file} comes without its words: --drop-eos cannot tell which lines end in {EOS}")
+        raise DataError(f"{gold.file} has no words: --drop-eos cannot tell which lines end in {EOS}")
     last = [words.text[slice(*words.spans[-1])] if len(words) else "" for words in gold.words]
     ends = np.array([word == EOS for word in last])
     return values.cut(np.maximum(values.lengths - ends, 0))
@@ -353,8 +353,8 @@ def _without_eos(gold: GoldSide, values: Ragged) -> Ragged:
 def _mismatch(gold: GoldSide, scored: Scored, rows: Sequence[int]) -> DataError:
     lines = [f"line {k + 1} has {scored.scores.lengths[k]} scores for {gold.tags.lengths[k]} tags" for k in rows]
     return DataError(
-        f"{len(rows)} of {len(gold.tags)} lines do not fit {gold.file}: {few(lines, limit=_SHOWN_LINES)}. Fix them, or "
-        "pass --on-mismatch skip or truncate",
+        f"{len(rows)} of {len(gold.tags)} lines do not match {gold.file}: {few(lines, limit=_SHOWN_LINES)}. Fix them, "
+        "or pass --on-mismatch skip or truncate",
         file=scored.file,
         line=rows[0] + 1,
     )
@@ -368,7 +368,7 @@ def _warnings(result: SideResult, side: Judged, *, baseline: bool) -> list[str]:
     if guard.fires and not baseline:
         p = f"p = {guard.p:.4f}".replace("0.", ".") if guard.p >= _SMALLEST_P else "p < .0001"
         shown = f"{guard.mean:.4f}".replace("0.", ".", 1)
-        message = f"AUC {shown} is below chance ({p}): are the scores error scores? --flip turns them round"
+        message = f"AUC {shown} is below chance ({p}): are the scores error scores? --flip reverses them"
         warnings.append(f"{side}: {message}")
     if result.missing:
         warnings.append(f"{side}: {result.missing} of {len(result.values.auc)} sentences have no word scores: left out")
@@ -418,7 +418,7 @@ def baseline(name: str, gold: Gold, seed: int = 0) -> Submission:
         rows = _rows(name, gold_side.words, other, seed, language)
         sides[side] = Scored(Ragged.of(rows), f"{name} of {gold_side.file}")
     if not sides:
-        raise DataError(f"{gold.name} comes without its words: the baseline {name!r} needs them")
+        raise DataError(f"{gold.name} has no words: the baseline {name!r} needs them")
     sentence = None
     if name == "random" and gold.target.words is not None:
         sentence = np.array([random_score(segment.hypothesis, segment.source, seed) for segment in segments_of(gold)])
@@ -428,7 +428,7 @@ def baseline(name: str, gold: Gold, seed: int = 0) -> Submission:
 def logprob(path: str | Path, gold: Gold, pool: Pool = "min") -> Submission:
     """Return minus the log-probability of each word of the target, and the mean log-probability per sentence."""
     if gold.target.words is None:
-        raise DataError(f"{gold.name} comes without its words: log-probabilities are found by them")
+        raise DataError(f"{gold.name} has no words: log-probabilities are matched by text")
     words = list(gold.target.words)
     explained = LogProb(str(path), pool).word_scores([Segment(line.text) for line in words], HYPOTHESIS, words)
     scores = Scored(Ragged.of([-explanation.importance for explanation in explained]), str(path))
@@ -560,7 +560,7 @@ def _strengths(
         never = {"wins": fitted.wins.sum(axis=1) == 0, "loses": fitted.wins.sum(axis=0) == 0}
         for what, rows in never.items():
             warnings += [
-                f"{names[k]} never {what} by {measure}: its strength is at the border, half a win was added each way"
+                f"{names[k]} never {what} by {measure}: its strength is not finite, so half a win was added each way"
                 for k in np.flatnonzero(rows).tolist()
             ]
         if fitted.prior and not any(rows.any() for rows in never.values()):
@@ -644,7 +644,7 @@ def explained_submission(
 def segments_of(gold: Gold) -> list[Segment]:
     """Return the texts of the gold as segments, for metrics that need no reference."""
     if gold.target.words is None:
-        raise DataError(f"{gold.name} comes without its texts: metrics and explainers need them")
+        raise DataError(f"{gold.name} has no texts: metrics and explainers need them")
     if gold.sources is None:
         return [Segment(words.text) for words in gold.target.words]
     pairs = zip(gold.target.words, gold.sources, strict=True)

@@ -228,7 +228,7 @@ def _prefix(bundle: Bundle) -> str | None:
     names = [name.removesuffix(".mt") for name in bundle.members if name.endswith(".mt")]
     prefixes = [name for name in names if f"{name}.src" in bundle.members and _tag_file(bundle, name, "target")]
     if len(prefixes) > 1:
-        raise DataError(f"holds several sets ({', '.join(prefixes)}): keep one a folder", file=str(bundle.path))
+        raise DataError(f"holds several sets ({', '.join(prefixes)}): keep one per folder", file=str(bundle.path))
     return prefixes[0] if prefixes else None
 
 

@@ -70,7 +70,7 @@ class Trainer:
         progress = _Progress.start(self.network, self.rate)
         if state.exists():
             progress.restore(self.network, state)
-            self.report(f"going on after epoch {progress.epoch}")
+            self.report(f"resuming after epoch {progress.epoch}")
         while progress.epoch < self.settings.epochs and progress.waited < self.settings.patience:
             start = time.monotonic()
             loss = self._train_epoch(rows, progress)
@@ -114,7 +114,7 @@ class Trainer:
                 texts = self.cuts[int(batch[0])].row.hypothesis
                 raise ExecutionError(
                     f"the loss is {float(loss.detach())} at epoch {epoch + 1}, batch {number + 1} of {len(groups)} "
-                    f"(first segment: {texts[:60]!r}). The state after epoch {epoch} is kept. Look at the data, or "
+                    f"(first segment: {texts[:60]!r}). The state after epoch {epoch} is kept. Check the data, or "
                     f"train with a lower --rate (now {self.rate:g}) and another -o"
                 )
             progress.optimiser.zero_grad()

@@ -355,7 +355,7 @@ class _Job:
         if different:
             raise UserError(
                 f"{self.folder} holds an unfinished training with other {', '.join(different)}: choose another -o, or "
-                "give the same input and options to go on"
+                "give the same input and options to resume"
             )
 
     def _build_embedded(self, work: Path) -> tuple[Any, Material, dict[str, NDArray[np.generic]], str]:
@@ -594,8 +594,8 @@ def warn_controls(result: TrainResult) -> None:
         if not estimate.low > other:
             warnings.warn(
                 f"{measure}: the model reaches {estimate.value:.3f} [{estimate.low:.3f}, {estimate.high:.3f}] on "
-                f"held-out data, not reliably above the control {best} ({other:.3f}). It needs more data before it is "
-                "of use there",
+                f"held-out data, not reliably above the control {best} ({other:.3f}). It needs more data to be useful "
+                "there",
                 TrainNotice,
                 stacklevel=3,
             )

@@ -83,7 +83,7 @@ def _with_weight(settings: BoostCommand) -> BoostCommand:
 def _cost_lines(data: Dataset, metric: Boosted, settings: BoostCommand) -> Iterator[str]:
     metric = replace(metric, metric=with_languages(metric.metric, data.languages))
     planned, spec = cost(data, metric, resources=make_resources(settings)), metric.signature().spec
-    yield f"{spec}: {planned}{' at the most: the costs of nested explainers multiply' if metric.inner else ''}"
+    yield f"{spec}: {planned}{' at most: the costs of nested explainers multiply' if metric.inner else ''}"
     yield from call_costs(spec, metric, data.segments, planned.left)
 
 

@@ -73,7 +73,7 @@ class ConvertCommand(QuietSettings, SubmissionSettings, SpanSettings, TextSettin
         None, "label spans without a category with the feature that this tagger finds", metavar="SPEC", basic=True
     )
     categories: Naming | None = option(
-        None, "name spans without a category after the error put in on purpose that they resemble most; needs sources",
+        None, "label spans without a category with the kind of synthetic error that they resemble most; needs sources",
         basic=True,
     )  # fmt: skip
 
@@ -85,7 +85,7 @@ def run(settings: ConvertCommand) -> int:
     """Convert, write, and say what could not be said."""
     done = _convert(settings, settings.dialect or dialect_of(settings.data))
     for what, count in done.lost.items():
-        tell(settings, f"note: {settings.to} cannot say: {what} ({count})")
+        tell(settings, f"note: {settings.to} cannot represent: {what} ({count})")
     for file in done.files:
         tell(settings, f"wrote {file}")
     if done.lines:
@@ -145,4 +145,4 @@ def _weights(name: str) -> Weights:
         rules = STRICT.decode(Path(name).read_text("utf-8"))
         return Weights({str(rule): float(weight) for rule, weight in rules.items()})
     except (OSError, ValueError, AttributeError, TypeError, RecursionError) as error:
-        raise DataError(f"no table of weights: {error}; expected an object of numbers", file=name) from error
+        raise DataError(f"not a table of weights: {error}; expected an object of numbers", file=name) from error

@@ -233,10 +233,10 @@ def run_merge(settings: MergeCommand) -> int:
     if not settings.shards:
         raise UserError("no shard: give the folders that whyscore evaluate --shard wrote")
     if settings.seed:
-        raise UserError(f"--seed is {settings.seed}: the shards bring their own. Leave it out")
+        raise UserError(f"--seed is {settings.seed}: the shards have their own seed. Leave it out")
     if settings.dry_run:
         shards, entries = joinable(settings.shards)
-        sys.stdout.write(f"{shards} shards with {entries} entries can be joined: what they scored is known\n")
+        sys.stdout.write(f"{shards} shards with {entries} entries can be merged; all scores are available\n")
         return 0
     with working(replace(settings, store=settings.store or "none")) as resources:  # the shards bring their own
         result = merge(

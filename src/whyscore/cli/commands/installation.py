@@ -102,7 +102,7 @@ def run_store(settings: StoreCommand) -> int:
     """Look at the store or change it; the exit code is 1 where it is damaged."""
     store = open_store(settings.store)
     if store is None:
-        raise UserError("there is no store to look at: --store none was given")
+        raise UserError("there is no store: --store none was given")
     if settings.action == "prune":
         pruned = store.prune(days=settings.days, containing=settings.signature)
         answer = StoreAnswer({"pruned": pruned}, Table(("scores dropped",), ((pruned,),)))

@@ -98,7 +98,7 @@ def _links(settings: LearnMapCommand) -> list[tuple[Link, ...]] | None:
 def _texts(settings: ParallelSettings) -> list[Sequence[str]]:
     """Return the source texts and the target texts."""
     files = (settings.source, settings.target)
-    return [read_lines(name, expected="one text a line", encoding=settings.encoding).texts for name in files]
+    return [read_lines(name, expected="one text per line", encoding=settings.encoding).texts for name in files]
 
 
 VERBS = {

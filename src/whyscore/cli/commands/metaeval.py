@@ -363,7 +363,7 @@ def run_spans(settings: SpansCommand) -> int:
                 gold, metrics[0], weights=weights, settings=settings, resources=resources
             )
         if result.missing:
-            tell(settings, f"note: {result.missing:,} segments have no answer that can be used and were left out")
+            tell(settings, f"note: {result.missing:,} segments have no usable answer and were left out")
     else:
         gold = _read_spans(settings, str(settings.gold))
         result = metaevaluate_spans(data, gold, weights=weights, settings=settings)
@@ -445,14 +445,10 @@ def commands() -> dict[str, Command]:
             ScoresCommand,
             run_scores,
         ),
-        "words": Command(
-            "agreement of word scores with the words that people marked", WORDS_EXAMPLES, WordsCommand, run_words
-        ),
-        "spans": Command(
-            "agreement of predicted error spans with those that people marked", SPANS_EXAMPLES, SpansCommand, run_spans
-        ),
+        "words": Command("agreement of word scores with human error marks", WORDS_EXAMPLES, WordsCommand, run_words),
+        "spans": Command("agreement of predicted error spans with human ones", SPANS_EXAMPLES, SpansCommand, run_spans),
         "faithfulness": Command(
-            "whether explanations name the words that made the score",
+            "whether explanations find the words that determine the score",
             FAITHFULNESS_EXAMPLES,
             FaithfulnessCommand,
             run_faithfulness,

@@ -59,7 +59,7 @@ SETTINGS = ReportCommand
 def run(settings: ReportCommand) -> int:
     """Write the report."""
     if not settings.runs:
-        raise UserError("no run folder: name one that whyscore evaluate has written")
+        raise UserError("no run folder: name one written by whyscore evaluate")
     report = build_report([Path(folder) for folder in settings.runs], settings=settings)
     form = settings.format or _format_of(settings.output)
     if form == "html":

@@ -52,7 +52,7 @@ def run(settings: ScoreCommand) -> int:
     """Score everything that was asked for and write it out."""
     metrics = some_metrics(settings)
     if settings.by_document and (settings.segments or settings.score_only):
-        raise UserError("--by-document comes without --segments and --score-only: leave out one or the other")
+        raise UserError("--by-document cannot be combined with --segments or --score-only: leave one of them out")
     data = load_dataset(settings, metrics)
     if settings.dry_run:
         return _say_costs(data, metrics, settings)

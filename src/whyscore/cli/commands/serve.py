@@ -36,9 +36,7 @@ def run(settings: ServeCommand) -> int:
     def tell_address() -> None:
         tell(settings, f"whyscore: http://{settings.host}:{settings.port} (stop with Ctrl-C)")
         if settings.host not in LOOPBACK:
-            tell(
-                settings, "note: everybody who has the token can read the runs and request scores; nothing is encrypted"
-            )
+            tell(settings, "note: anyone with the token can read the runs and request scores; nothing is encrypted")
 
     serve(
         settings.runs,

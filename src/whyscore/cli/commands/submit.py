@@ -41,7 +41,7 @@ def run(settings: SubmitCommand) -> int:
     explainers = [settings.explainer] if settings.explainer else []
     data = load_dataset(settings, metrics, explainers)
     if settings.task in _WORD_TASKS and len(data.systems) > 1:
-        raise UserError(f"one system a submission, got {', '.join(data.systems)}")
+        raise UserError(f"one system per submission, got {', '.join(data.systems)}")
     if settings.dry_run:
         return print_lines(_cost_lines(settings, data, metrics, explainers))
     with working(settings) as resources:
@@ -77,7 +77,7 @@ def _check_given(settings: SubmitCommand, metrics: Sequence[str]) -> None:
     if settings.task == "wmt-metrics" and settings.explainer is not None:
         raise UserError("the metrics task takes no word scores: leave out -e")
     if settings.task in _WORD_TASKS and len(metrics) > 1:
-        raise UserError(f"one metric a submission, got {' '.join(metrics)}")
+        raise UserError(f"one metric per submission, got {' '.join(metrics)}")
 
 
 def _cost_lines(

@@ -31,7 +31,7 @@ class TrainCommand(OutputSettings, TrainSettings):
         metavar="PATH", basic=True,
     )  # fmt: skip
     parallel: tuple[str, ...] = option(
-        (), "sources and their references, one text a line in two files", metavar="FILE", basic=True
+        (), "sources and their references, one text per line in two files", metavar="FILE", basic=True
     )
     hypotheses: str | None = option(
         None, "translations of the same sources by a system", flags=("-t", "--hypotheses", "--mt"), metavar="FILE",

@@ -275,7 +275,7 @@ def _count(lost: Tally, span: ErrorSpan, *fields: str) -> None:
 def _inside(start: int, end: int, text: str, notes: Tally) -> tuple[int, int]:
     """Return a span clipped to its text, and note where that was needed."""
     if start < 0 or end < start:
-        raise BadSpan(f"the span {start}-{end} is no span: expected 0 <= start <= end")
+        raise BadSpan(f"the span {start}-{end} is not a valid span: expected 0 <= start <= end")
     kept = min(start, len(text)), min(end, len(text))
     if kept != (start, end):
         notes["clipped to the text"] += 1
@@ -292,7 +292,7 @@ def _integer(cell: str) -> int:
     try:
         return int(cell)
     except ValueError as error:
-        raise BadSpan(f"{cell!r} is no whole number") from error
+        raise BadSpan(f"{cell!r} is not a whole number") from error
 
 
 def _text(item: Mapping[str, object], key: str) -> str | None:

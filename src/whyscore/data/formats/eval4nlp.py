@@ -140,7 +140,7 @@ def look_at_gold(path: str | Path, *, limits: Limits | None = None) -> Gold:
     bundle = open_bundle(path, "a gold folder with *.tgt-tags or target.gold", limits)
     prefixes = [name.removesuffix(_TARGET) for name in bundle.members if name.endswith(_TARGET)]
     if len(prefixes) > 1:
-        raise DataError(f"holds several gold sets ({', '.join(sorted(prefixes))}): keep one a folder", file=str(path))
+        raise DataError(f"holds several gold sets ({', '.join(sorted(prefixes))}): keep one per folder", file=str(path))
     if prefixes:
         names = {"target": ".tgt-tags", "source": ".src-tags", "mt": ".mt", "src": ".src", "sentence": ".da"}
         return _gold(bundle, "eval4nlp2021", {role: prefixes[0] + suffix for role, suffix in names.items()})
@@ -234,7 +234,7 @@ def gold_dataset(
     """
     gold = read_gold(path, limits=limits)
     if gold.target.words is None:
-        raise DataError("comes without its texts: spans need them", file=str(path))
+        raise DataError("has no texts: spans need them", file=str(path))
     texts = _references(gold, references, limits) if references else None
     entries = []
     for k, (words, tags) in enumerate(zip(gold.target.words, gold.target.tags.rows(), strict=True)):

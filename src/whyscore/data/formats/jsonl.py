@@ -40,7 +40,7 @@ def jsonl_of(file: TextFile, path: str | Path, options: Options) -> Dataset:
         while part := list(islice(same, _BLOCK)):
             columns = list(zip(*(item.value.values() for item in part), strict=True))
             gathering.add(Block(file.name, names, columns, [item.line for item in part], cells=False))
-    file.refuse_empty("one object a line")
+    file.refuse_empty("one object per line")
     notes = [*file.findings]
     if blank:
         notes.append(Finding("blank-lines", f"blank lines were left out: {few(blank)}", file.name, blank[0]))

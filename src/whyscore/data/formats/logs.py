@@ -1,6 +1,6 @@
 """Logs of evaluation harnesses as data: samples with what a model generated and its targets.
 
-lm-evaluation-harness (`--log_samples`), `samples_TASK_DATE.jsonl`, one sample a line:
+lm-evaluation-harness (`--log_samples`), `samples_TASK_DATE.jsonl`, one sample per line:
 
 | field | becomes |
 |---|---|
@@ -49,7 +49,7 @@ def lm_eval_of(file: TextFile) -> Dataset:
     path = Path(file.name)
     model = path.parent.name if path.name.startswith("samples_") and path.parent.name else path.stem
     samples = list(objects(file, []))
-    file.refuse_empty("one sample a line")
+    file.refuse_empty("one sample per line")
     filters = {str(sample.get("filter", "none")) for _, sample in samples}
     entries = []
     for line, sample in samples:
@@ -96,14 +96,14 @@ def inspect_of(path: str | Path, limits: Limits) -> Dataset:
     about = header.get("eval")
     model = about.get("model") if isinstance(about, dict) else None
     if not isinstance(model, str) or not named:
-        raise DataError("is no log of inspect_ai with samples: JSON lines end in .jsonl", file=str(path))
+        raise DataError("is not a log of inspect_ai with samples: JSON lines end in .jsonl", file=str(path))
     entries = tuple(_read_samples(named, model))
     return Dataset(place.name, entries)
 
 
 def _log(text: str, file: str) -> dict[str, object]:
     if not text.lstrip().startswith("{"):
-        raise DataError("is no log of inspect_ai: JSON lines end in .jsonl", file=file)
+        raise DataError("is not a log of inspect_ai: JSON lines end in .jsonl", file=file)
     return parse_object(text, file, 1)
 
 

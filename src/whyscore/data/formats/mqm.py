@@ -156,13 +156,13 @@ class _Counts:
         """Yield one note per kind."""
         kinds = (
             ("lone-mark", "a mark without its counterpart was taken to run to the edge of the text", self.lone),
-            ("trimmed-marks", "marks with a blank at an edge were trimmed", self.trimmed),
+            ("trimmed-marks", "marks with a space at an edge were trimmed", self.trimmed),
             (
                 "moved-marks",
-                "rows with another text than the segment's first row had their span carried over",
+                "spans were transferred from rows whose text differs from the first row of the segment",
                 self.repaired,
             ),
-            ("marked-twice", "stretches are marked twice by one rater", self.twice),
+            ("marked-twice", "spans are marked twice by the same rater", self.twice),
         )
         for code, message, lines in kinds:
             if lines:
@@ -174,7 +174,7 @@ def read_mqm(path: str | Path, weights: Weights | str = GOOGLE, *, human: str = 
     table = weights_of(weights) if isinstance(weights, str) else weights
     rows = list(read_ratings(path))
     if not rows:
-        raise DataError(f"{path} holds no ratings: expected one error a row")
+        raise DataError(f"{path} holds no ratings: expected one error per row")
     groups: dict[tuple[str, str], list[Rating]] = {}
     for row in rows:
         groups.setdefault((row.values["system"], row.values["seg_id"]), []).append(row)

@@ -1,6 +1,6 @@
 """Judged summaries as their authors publish them: SummEval and REALSumm.
 
-SummEval (Fabbri et al. 2021), `model_annotations.aligned.jsonl`, one summary a line:
+SummEval (Fabbri et al. 2021), `model_annotations.aligned.jsonl`, one summary per line:
 
 | field | becomes |
 |---|---|
@@ -54,7 +54,7 @@ def summeval_of(file: TextFile) -> Dataset:
     entries = []
     for line, value in objects(file, []):
         entries.append(_annotated(value, file.name, line))
-    file.refuse_empty("one summary a line")
+    file.refuse_empty("one summary per line")
     return Dataset(Path(file.name).name, tuple(entries), None, tuple(file.findings))
 
 
@@ -116,11 +116,11 @@ def realsumm_of(path: str | Path, limits: Limits) -> Dataset:
 
 def _judged(documents: object, file: str, taken: set[str]) -> Iterator[Entry]:
     if not isinstance(documents, dict):
-        raise DataError("expected a dictionary of documents, as REALSumm has it", file=file)
+        raise DataError("expected a dictionary of documents, as in REALSumm", file=file)
     for number, document in documents.items():
         reference, systems = _fields(document, ("ref_summ", "system_summaries"), f"document {number}", file)
         if not isinstance(systems, dict):
-            raise DataError(f"document {number}: 'system_summaries' is no dictionary", file=file)
+            raise DataError(f"document {number}: 'system_summaries' is not a dictionary", file=file)
         for key, summary in systems.items():
             where = f"document {number}, {key}"
             text, scores = _fields(summary, ("system_summary", "scores"), where, file)
@@ -205,4 +205,4 @@ def _plain_values(file: Path, limits: Limits) -> object:
         return cast("object", _Plain(io.BytesIO(content)).load())
     except Exception as error:  # a damaged file raises whatever its instructions happen to run into
         told = " ".join(str(error).split())[:200] or type(error).__name__
-        raise DataError(f"is no file of REALSumm: {told}", file=str(file)) from error
+        raise DataError(f"is not a REALSumm file: {told}", file=str(file)) from error

@@ -68,7 +68,7 @@ def read_blocks(file: TextFile, delimiter: str, options: Options, notes: list[Fi
     else:
         parts = _tsv_rows(file, delimiter, options.quoting, notes)
     first = next(parts, None)
-    file.refuse_empty("a header line and one segment a line")
+    file.refuse_empty("a header line and one segment per line")
     if first is None:
         return
     names, header_line = _names(file.name, first, header=options.header)
@@ -80,7 +80,7 @@ def read_blocks(file: TextFile, delimiter: str, options: Options, notes: list[Fi
             yield Block(file.name, names, columns, rows.lines, cells=True, header_line=header_line)
         count += len(rows.widths)
     if not count:
-        raise DataError(f"{file.name} has a header but no rows: expected one segment a line")
+        raise DataError(f"{file.name} has a header but no rows: expected one segment per line")
 
 
 def _delimiter(file: TextFile, usual: str, notes: list[Finding]) -> str:
@@ -109,7 +109,7 @@ def _csv_rows(file: TextFile, delimiter: str, limit: int) -> Iterator[Rows]:
                     lines.append(line)
                     line = reader.line_num + 1
             except csv.Error as error:
-                raise DataError(f"not CSV after RFC 4180: {error}", file=file.name, line=line) from error
+                raise DataError(f"not valid CSV (RFC 4180): {error}", file=file.name, line=line) from error
         if not widths:
             return
         yield Rows(widths, cells, lines)
@@ -205,7 +205,7 @@ def xlsx_of(path: str | Path, options: Options) -> Dataset:
             columns = [list(column) for column in zip(*kept, strict=True)]
             gathering.add(Block(name, names, columns, lines, cells=True, header_line=1 if options.header else None))
     if not gathering.size:
-        raise DataError(f"{name} has a header but no rows: expected one segment a row")
+        raise DataError(f"{name} has a header but no rows: expected one segment per row")
     return gathering.finish(Path(path).name)
 
 

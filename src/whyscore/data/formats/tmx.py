@@ -83,7 +83,7 @@ class Tmx:
         others = [language for language in languages if source is None or not _fits(language, source)]
         if source is None or len(others) != 1:
             there = ", ".join(languages) or "none"
-            raise DataError(f"say the language pair with -l: the file holds {there}", file=self.file)
+            raise DataError(f"name the language pair with -l: the file contains {there}", file=self.file)
         return source, others[0]
 
 
@@ -95,7 +95,7 @@ def read_tmx(
     try:
         text = data.decode("utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding)
     except UnicodeDecodeError as error:
-        message = f"byte {error.start} is not {encoding.upper()}: save the file as UTF-8, or say e.g. --encoding utf-16"
+        message = f"byte {error.start} is not {encoding.upper()}: save it as UTF-8, or pass e.g. --encoding utf-16"
         raise DataError(message, file=str(path)) from error
     return _Reader(str(path), text.removeprefix("\ufeff").encode(), placeholder=inline == "placeholder").read()
 
@@ -145,7 +145,7 @@ class _Reader(Events):
         elif name == "tuv":
             self._language = attributes.get("xml:lang") or attributes.get("lang") or ""
             if not self._language:
-                self._refuse("a variant (tuv) does not say its language: expected xml:lang")
+                self._refuse("a variant (tuv) does not name its language: expected xml:lang")
         elif name == "seg" and self._units:
             self._pieces = []
 

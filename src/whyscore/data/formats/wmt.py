@@ -87,7 +87,7 @@ def read_submissions(
         if named is not None and file.is_file():
             systems = sets.setdefault((named["set"], named["year"], named["pair"]), {})
             if named["system"] in systems:
-                raise DataError(f"is there twice: {systems[named['system']]}. Remove one of them", file=str(file))
+                raise DataError(f"is present twice: {systems[named['system']]}. Remove one of them", file=str(file))
             systems[named["system"]] = file
     keys = [key for key in sets if languages is None or _is_requested(_languages(key[2]), languages)]
     if not keys:
@@ -153,7 +153,7 @@ def _pair(root: Path, languages: tuple[str, str] | None) -> str:
     if requested is None and len(there) == 1:
         return there[0]
     problem = f"no sources of {requested}" if requested else f"{len(there)} language pairs"
-    raise DataError(f"{problem}: say which with -l; there are: {', '.join(there) or 'none'}", file=str(root))
+    raise DataError(f"{problem}: choose one with -l; there are: {', '.join(there) or 'none'}", file=str(root))
 
 
 def _languages(pair: str) -> tuple[str, str]:
@@ -197,7 +197,7 @@ def _documents(file: Path, size: int) -> dict[int, tuple[str, str]]:
     if not file.is_file():
         return {}
     documents = {}
-    lines = read_lines(file, expected="a domain and a document a line").texts
+    lines = read_lines(file, expected="a domain and a document per line").texts
     if len(lines) != size:
         raise DataError(f"has {len(lines)} lines, the sources have {size}: line counts must match", file=str(file))
     for number, line in enumerate(lines):
@@ -216,7 +216,7 @@ def _score_files(folder: Path, prefix: str, levels: Sequence[str]) -> Iterator[_
 
 def _scores(file: Path) -> dict[str, list[float]]:
     scores: dict[str, list[float]] = {}
-    for number, line in enumerate(read_lines(file, expected="a system and a score a line").texts, start=1):
+    for number, line in enumerate(read_lines(file, expected="a system and a score per line").texts, start=1):
         system, _, cell = line.replace("\t", " ", 1).partition(" ")
         try:
             scores.setdefault(system, []).append(
@@ -275,7 +275,7 @@ def _without_themselves(data: Dataset, references: Mapping[str, Path]) -> Datase
         findings.append(
             Finding(
                 "reference-is-system",
-                f"{both[0]} is the only reference and a system too: as a system it was left out",
+                f"{both[0]} is both the only reference and a system: it was left out as a system",
                 str(references[both[0]]),
             )
         )

@@ -1,4 +1,4 @@
-"""The WMT26 automated evaluation task: JSON lines, one item a line, with the outputs of all systems.
+"""The WMT26 automated evaluation task: JSON lines, one item per line, with the outputs of all systems.
 
 | field | holds |
 |---|---|
@@ -90,7 +90,7 @@ def wmt26_of(file: TextFile, texts: Dataset | None = None, unit: Offsets = "code
         seen[name] = item.line
         entries += added
         lines += [item.line] * len(added)
-    file.refuse_empty("one item of WMT26 a line")
+    file.refuse_empty("one item of WMT26 per line")
     pairs = {pair for entry in entries if (pair := _languages(entry.id)) is not None}
     origin = Origin.table(file.name, list(dict.fromkeys(entry.system for entry in entries)), lines)
     languages = pairs.pop() if len(pairs) == 1 else None

@@ -64,7 +64,7 @@ def number(cell: str) -> float:
 
 def _tag(cell: str) -> float:
     if cell not in TAGS:
-        raise Fault(f"{cell!r} is no tag: expected 0 or 1, OK or BAD")
+        raise Fault(f"{cell!r} is not a tag: expected 0 or 1, OK or BAD")
     return TAGS[cell]
 
 

@@ -403,7 +403,7 @@ def _contradiction(xliff: Xliff, requested: tuple[str, str] | None) -> tuple[Fin
     return (
         Finding(
             "languages-differ",
-            f"the file says {' to '.join(languages)}, and {' to '.join(requested)} was asked for",
+            f"the file says {' to '.join(languages)}, and {' to '.join(requested)} was requested",
             xliff.file,
         ),
     )

@@ -94,7 +94,7 @@ def word_categories(gold: Gold, side: Judged) -> "np.ndarray[tuple[int], np.dtyp
     words, other = gold.words(side), gold.words("source" if side == "target" else "target")
     tags = gold.side(side)
     if words is None or tags is None:
-        raise DataError(f"{gold.name} comes without its words: categories are found by them")
+        raise DataError(f"{gold.name} has no words: categories are found by them")
     short = [k for k, tokens in enumerate(words) if len(tokens) != tags.tags.lengths[k]]
     if short:
         raise DataError(f"{len(words[short[0]])} words for {tags.tags.lengths[short[0]]} tags", line=short[0] + 1)

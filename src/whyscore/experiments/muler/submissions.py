@@ -462,7 +462,7 @@ def _read_key(path: Path) -> dict[int, _Known]:
     for line, text in enumerate(file.lines(), start=1):
         item = decode(_Known, text, Where(str(path), line, "write the sheet again"))
         items[item.item] = item
-    file.refuse_empty("one item a line")
+    file.refuse_empty("one item per line")
     return items
 
 

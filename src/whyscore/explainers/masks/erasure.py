@@ -57,7 +57,7 @@ from whyscore.types import Evidence, Fit, FloatVector, KeepMasks
 
 @dataclass(frozen=True, slots=True)
 class Erasure:
-    """Explains a text by hiding one word at a time.
+    """Explains a text by masking one word at a time.
 
     In `compat` the masker `delete` becomes `delete(mode="compat")`; another masker stays as it is.
     """
@@ -114,7 +114,7 @@ _COMPAT_WORDS = 80
 
 @dataclass(frozen=True, slots=True)
 class InputMarginalization:
-    """Explains a text by what each word adds over the words that could stand in its place.
+    """Explains a text by what each word adds compared with plausible replacements.
 
     `threshold` and `top` are short for the masker's options of that name; None leaves the masker as it is.
     """
@@ -166,7 +166,7 @@ def _with_options(masker: Masker, options: dict[str, object]) -> Masker:
 
 @dataclass(frozen=True, slots=True)
 class Greedy:
-    """Explains a text by hiding its most harmful words one after the other, `rounds` - 1 at the most."""
+    """Explains a text by masking its most harmful words one after the other, at most `rounds` - 1."""
 
     rounds: int = 5
     masker: Masker = component("masker", default=Delete())

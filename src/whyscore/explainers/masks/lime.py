@@ -56,11 +56,11 @@ _WORD_PENALTY, _PAIR_PENALTY, _REACH = 0.03, 0.3, 32
 
 @dataclass(frozen=True, slots=True)
 class Lime:
-    """Explains a text by a linear model of the scores around it.
+    """Explains a text by a linear model of the scores of masked versions of it.
 
-    `samples` counts the whole text; "auto" takes four per word, 100 at the least. `seed` is read in `compat` alone:
+    `samples` counts the whole text; "auto" takes four per word, at least 100. `seed` is only read in `compat`:
     None takes the seed of the run. `sampling` says how masks are drawn: uniformly, as in the paper, in pairs, or
-    `balanced`, so that all words are hidden equally often.
+    `balanced`, so that all words are masked equally often.
     """
 
     samples: int | Literal["auto"] = 100

@@ -31,7 +31,7 @@ _SINGLE = 1
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """Explains a text by halves of halves, going deeper where more depends on it.
+    """Explains a text by halving it repeatedly, going deeper where more of the score depends on it.
 
     `budget` counts the probes beside the empty text; `rounds` is how often it may look at scores and choose anew.
     """

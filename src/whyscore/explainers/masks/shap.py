@@ -314,7 +314,7 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Shap:
-    """Explains a text by what each word adds, on average, to any set of the other words.
+    """Explains a text by what each word adds, on average, to sets of the other words.
 
     `passes` is read by the permutation method, `budget` by the kernel and leverage methods (None: 2n + 2048) and by
     `compat` (None: 500), `seed` by `compat` alone (None: the seed of the run).

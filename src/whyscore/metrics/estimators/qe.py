@@ -291,8 +291,8 @@ class Estimator:
         """Refuse to show the network: features and tables take part in the score."""
         del pairs, languages
         raise SpecError(
-            "qe on the embedded encoder cannot be looked into: explain it with intrinsic, erasure, lime or shap, or "
-            "train a model with whyscore train --encoder NAME"
+            "attention and gradient do not work for qe on the embedded encoder: explain it with intrinsic, erasure, "
+            "lime or shap, or train a model with whyscore train --encoder NAME"
         )
 
     def compute(self, pairs: Sequence[tuple[str, str]], *, seen: bool) -> list[Known]:

@@ -276,14 +276,14 @@ def _seconds(text: str | None) -> float:
 def _completion(headers: Mapping[str, str], body: bytes) -> Reply:
     """Return the answer in a chat completion."""
     if "event-stream" in headers.get("content-type", ""):
-        raise _Failed("the endpoint streams its answer, though it was asked not to")
+        raise _Failed("the endpoint streams its answer, although streaming was not requested")
     try:
         value = json.loads(body)
         choice = value["choices"][0]
         message = choice["message"]
         text, refusal = message.get("content"), message.get("refusal")
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
-        raise _Retry("an answer that is no chat completion") from None
+        raise _Retry("an answer that is not a chat completion") from None
     if isinstance(refusal, str) and refusal and not text:
         return Reply(refusal, "refusal", model=_text(value.get("model")))
     if not isinstance(text, str):

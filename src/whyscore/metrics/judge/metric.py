@@ -72,7 +72,7 @@ class Verdict(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """A large language model that marks errors and scores, asked over an OpenAI-compatible endpoint.
+    """A large language model that marks errors and scores, called through an OpenAI-compatible endpoint.
 
     Args:
         model: its name at the endpoint.
@@ -330,7 +330,7 @@ class Judge:
         service = self._service()
         if service is None or self.model is None:
             raise SpecError(
-                "judge needs a model and where to ask it: judge(model='qwen3:8b', url='http://localhost:11434/v1'), "
+                "judge needs a model and an endpoint: judge(model='qwen3:8b', url='http://localhost:11434/v1'), "
                 f"with the url in the environment variable {URL} if you like, or answers in a file: "
                 "judge(recorded='answers.jsonl')"
             )
@@ -347,7 +347,7 @@ class Judge:
             return self
         other = build_from_file(judge, "metric", self.recorded)
         if not isinstance(other, Judge):
-            raise DataError(f"answers of {judge}, which is no judge", file=self.recorded)
+            raise DataError(f"answers of {judge}, which is not a judge", file=self.recorded)
         changed = {
             field.name: getattr(self, field.name) for field in fields(self) if field.init and self._differs(field.name)
         }
@@ -601,6 +601,6 @@ def _read_record(file: str) -> _Record:
         key = convert_segment(value, where), about.order, about.repeat
         lines.setdefault(key, []).append(_Line(about.judge, reply_of(value, path, number)))
     if not lines:
-        raise DataError("holds no answers: expected one object a line with the texts and 'answer'", file=path)
+        raise DataError("holds no answers: expected one object per line with the texts and 'answer'", file=path)
     digest = blake2b(Path(path).read_bytes(), digest_size=6).hexdigest()
     return _Record(path, lines, tuple(judges), digest)

@@ -218,7 +218,7 @@ def _preference(value: Mapping[str, object], order: int) -> Judgement:
 
 def _errors(value: object, segment: Segment) -> tuple[MarkedError, ...]:
     if not isinstance(value, list) or len(value) > _MOST:
-        raise _Unusable(f"'errors' is no list of at most {_MOST} errors")
+        raise _Unusable(f"'errors' is not a list of at most {_MOST} errors")
     errors: list[MarkedError] = []
     taken: dict[Side, list[Span]] = {side: [] for side in Side}
     for item in value:

@@ -264,9 +264,9 @@ class BartScore:
         model: local folder, hub name or name@revision of a BART.
         direction: which text is scored given which.
         count: whether the special pieces at both ends count.
-        references: whether the mean over several references counts or the best.
-        pool: how pieces make a word.
-        fill: what a word without a piece gets.
+        references: whether several references count by their mean or by the best.
+        pool: how the values of a word's subwords are combined.
+        fill: the value of a word without subwords.
         weights: file with the weights of the same model trained further (a `.pth` state dict).
         device: auto, cpu, cuda, cuda:1, mps.
         precision: of the network; probabilities are always computed in float64.

@@ -56,8 +56,8 @@ class LmScore:
         languages: of source and hypothesis, like `de-en`; those of the data by default.
         shots: how many examples a built-in prompt shows at most: two translations, one summary.
         count: whether the end of the hypothesis counts.
-        pool: how pieces make a word.
-        fill: what a word without a piece gets.
+        pool: how the values of a word's subwords are combined.
+        fill: the value of a word without subwords.
         device: auto, cpu, cuda, cuda:1, mps.
         precision: of the network; probabilities are always computed in float64.
     """

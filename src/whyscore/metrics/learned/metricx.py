@@ -55,7 +55,7 @@ _OUTPUT = "lm_head.weight"
 
 @dataclass(frozen=True, slots=True)
 class MetricX:
-    """Predicted errors from 0, none, to 25; lower is better.
+    """Predicted errors, from 0 (none) to 25; lower is better.
 
     Args:
         model: local folder, hub name or name@revision.

@@ -42,11 +42,11 @@ class SBert:
         model: embedded, static, a folder or a hub name.
         against: whether the hypothesis is compared with the source or with references.
         layer: of a network that is no sentence encoder; None for the recommended one.
-        references: whether the mean over several references counts or the best.
-        fill: what a word without a piece gets.
+        references: whether several references count by their mean or by the best.
+        fill: the value of a word without subwords.
         device: auto, cpu, cuda, cuda:1, mps.
         precision: of the network.
-        long: what becomes of texts the model cannot read whole.
+        long: how texts longer than the model can read are handled.
     """
 
     model: str = "embedded"
@@ -143,7 +143,7 @@ class _Rows:
         counted = encoder.averaged(text, encoded) if isinstance(encoder, AveragesPieces) else None
         if counted is None:
             raise SpecError(
-                f"sbert: the vectors of {encoder.signature().spec} are no sums over words, so that words have no share "
+                f"sbert: the vectors of {encoder.signature().spec} are not sums over words, so words have no share "
                 "in the cosine; explain it with erasure, lime or shap"
             )
         self._encoded = encoded

@@ -318,7 +318,7 @@ class TransQuest:
         kind: which of the three architectures the model has.
         predicts: what its numbers mean: `quality` is better when higher, `hter`, the predicted edit rate, when lower.
             `auto` takes hter for models with that word in their name.
-        fill: what a word without a piece gets.
+        fill: the value of a word without subwords.
         device: auto, cpu, cuda, cuda:1, mps.
         precision: of the network.
         allow_pickle: read files that could run code while loading; only for files you trust.

@@ -69,7 +69,7 @@ def tell_cosine(language: str | None, root: float, *, vectors: bool) -> None:
     if language is None:
         why = "the language is not known: give it with -l en-ru, or language='ru'"
     else:
-        why = f"no stemmer knows {language!r}; stemmer='none' says that this is wanted"
+        why = f"no stemmer supports {language!r}; if this is intended, set stemmer='none'"
     instead = f"by cosine (from {root:g})" if vectors else "not at all, as there are no word vectors"
     warnings.warn(f"MEE matches roots {instead}, because {why}", RootNotice, stacklevel=3)
 
@@ -347,7 +347,7 @@ class Mee2(Mee):
             object.__setattr__(self, "sentences", build(self.sentences, "encoder"))
         for option, value in self.weights._asdict().items():
             if not 0 <= value < np.inf:
-                raise SpecError(f"{self.name}: {option} is {value}, expected a number from 0 on")
+                raise SpecError(f"{self.name}: {option} is {value}, expected 0 or more")
         if not self.alpha + self.gamma or not self.delta + self.epsilon:
             raise SpecError(f"{self.name}: alpha + gamma and delta + epsilon must be above 0, got {self.weights}")
 

@@ -181,13 +181,13 @@ class Comet:
         precision: of the encoder; what stands on top of it is always computed in float32.
         layer_mix: overrides what the checkpoint says of mixing layers.
         against: `source` scores without references where the checkpoint could read them (UniTE, xCOMET).
-        references: whether the mean over several references counts or the best.
+        references: whether several references count by their mean or by the best.
         threshold: pieces with p(error) above it are errors; None takes the most probable class.
         mode: how xCOMET makes error spans. `default` joins neighbouring error pieces of the text whatever their
             severity, `paper` only equal ones; `compat` gives the numbers of unbabel-comet, where the special pieces
             around the text may open a span and a span that is open at the very end is dropped.
-        pool: how pieces make a word.
-        fill: what a word without a piece gets.
+        pool: how the values of a word's subwords are combined.
+        fill: the value of a word without subwords.
         allow_pickle: read checkpoints that could run code while loading; only for files you trust.
     """
 

@@ -304,8 +304,8 @@ def _warn(home: ModelLocation, settings: Settings) -> None:
     """Tell, once per loaded model, what a user should know before trusting its scores."""
     if settings.joined and settings.layer is None and settings.mix == "sparsemax":
         message = (
-            f"{home.folder / HPARAMS}: layer_transformation is sparsemax and is obeyed. Trainers before 2.2.4 wrote "
-            "that and used softmax; if this model is of their time, say layer_mix='softmax'"
+            f"{home.folder / HPARAMS}: layer_transformation is sparsemax and is applied. Trainers before 2.2.4 wrote "
+            "that and used softmax; if this model was trained with one, set layer_mix='softmax'"
         )
         warnings.warn(message, UserWarning, stacklevel=2)
 
