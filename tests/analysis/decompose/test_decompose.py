@@ -300,6 +300,24 @@ def test_systems_are_compared_on_the_segments_they_share() -> None:
     assert found.tests[0].p == 1.0
 
 
+def test_a_difference_and_its_interval_are_those_of_the_segments_that_both_systems_have() -> None:
+    references = [REFERENCE.replace("3", str(k)) for k in range(12)]
+    hypotheses = [text.replace("cats", "birds") if k % 3 else text for k, text in enumerate(references)]
+    wrong = [REFERENCE.replace("3", str(k + 50)) if k % 4 else references[k] for k in range(12)]
+    data = from_texts({"long": wrong, "half": hypotheses}, references)
+    common = [entry for entry in data.entries if int(entry.id) < 6]
+    uneven = Dataset(data.name, tuple(entry for entry in data.entries if entry in common or entry.system == "long"))
+    options = {"features": ["number"], "draws": 50}
+    (expected,) = decompose(Dataset(data.name, tuple(common)), "bleu", **options).tests  # type: ignore[arg-type]
+    found = decompose(uneven, "bleu", **options)  # type: ignore[arg-type]
+    assert [row.n for row in found] == [12, 6]
+    assert found.tests == [expected]
+    assert found[0].share is not None
+    assert found[1].share is not None
+    assert found[0].share - found[1].share != expected.difference
+    assert "compared on the segments that both have" in str(found.tables()[1].notes)
+
+
 def test_frequency_and_uniqueness_count_tokens_of_the_metric() -> None:
     row = numbers("3 , 4 and 3.", "3 cats")
     assert row.frequency == {"reference": 0.5, "hypothesis": 0.5}

@@ -243,6 +243,8 @@ class Decompositions(Result, list[Decomposition]):
         columns = (*(("metric",) if several else ()), "feature", "systems", "difference", "interval", "p", "q")
         correction = self.tests[0].correction.replace("_", "-")
         note = f"difference of shares, below zero the first is better; q is p corrected over all rows ({correction})"
+        if self.dataset is not None and len({self.dataset.of(name).ids for name in self.dataset.systems}) > 1:
+            note += "; two systems are compared on the segments that both have"
         return self._group(Table(columns, tuple(rows), {}, frozenset(), (note,)), self.tests)
 
     def _scorers(self) -> Table:

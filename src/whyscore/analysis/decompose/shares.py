@@ -538,7 +538,10 @@ class _Compared(NamedTuple):
 
 
 def tests_between(study: _Study, measured: Measured, systems: Sequence[System]) -> list[ShareTest]:
-    """Return the difference of every two systems of a group on every feature, corrected over all of them."""
+    """Return the difference of every two systems of a group on every feature, corrected over all of them.
+
+    Two systems are compared on the segments that both have.
+    """
     if not study.settings.draws:
         return []
     pairs = [(first, second) for first, second in combinations(systems, 2) if first.group == second.group]
@@ -551,9 +554,16 @@ def tests_between(study: _Study, measured: Measured, systems: Sequence[System]) 
 def _pair(study: _Study, measured: Measured, first: System, second: System) -> list[_Compared]:
     settings, fit = study.settings, fit_of(measured.values)
     both = sorted({*first.lines} & {*second.lines} - {-1})
-    p = swap_test(first.table[both], second.table[both], fit, draws=settings.draws, seed=settings.seed)
-    values = [fit(system.table.sum(axis=0, keepdims=True))[0] for system in (first, second)]
-    differences, draws = values[0] - values[1], first.draws - second.draws
+    tables = first.table[both], second.table[both]
+    p = swap_test(*tables, fit, draws=settings.draws, seed=settings.seed)
+    one, other = (fit(table.sum(axis=0, keepdims=True))[0] for table in tables)
+    drawn = [
+        system.draws
+        if len(both) == len(table)
+        else resample(table[both], fit, draws=settings.draws, seed=settings.seed)
+        for system, table in ((first, first.table), (second, second.table))
+    ]
+    differences, draws = one - other, drawn[0] - drawn[1]
     return [
         _Compared(first.group, name, first.name, second.name, float(differences[k]), interval(draws[:, k]), float(p[k]))
         for k, name in enumerate(study.marking.features)
