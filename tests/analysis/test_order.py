@@ -36,6 +36,14 @@ COMMANDS = {
         *("metaeval", "scores", "-m", "chrf", "length_ratio", "--human", "mqm", "--coefficient", "spa"),
         *("--draws", "50", "--resamples", "99"),
     ),
+    "metaeval scores of pairs": (
+        *("metaeval", "scores", "-m", "chrf", "length_ratio", "--human", "mqm", "--coefficient", "acc_eq"),
+        *("--held-out-epsilon", "--draws", "20"),
+    ),
+    "metaeval scores given length": (
+        *("metaeval", "scores", "-m", "chrf", "--human", "mqm", "--coefficient", "pearson", "--level", "global"),
+        *("--given-length", "--draws", "20"),
+    ),
     "metaeval words": ("metaeval", "words", "-m", "chrf", "-e", "intrinsic", "--draws", "50"),
     "metaeval faithfulness": ("metaeval", "faithfulness", "-m", "chrf", "-e", "erasure", "--draws", "20"),
     "explain": ("explain", "-m", "chrf", "-e", "lime(samples=20)"),

@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 from whyscore.errors import SpecError, UnknownName
 from whyscore.stats.agreement import (
     acc_eq,
+    acc_eq_held_out,
     difference_correlation,
     kendall_like,
     pair_table,
@@ -267,3 +268,22 @@ def test_averages_of_correlations_and_accuracies_are_on_one_scale() -> None:
     assert average({"a": (0.5, "pearson"), "b": (0.5, "spa")}) == pytest.approx(0.625)
     assert average({"a": (0.5, "pearson"), "b": (0.1, "kendall_b")}) == pytest.approx(0.3)
     assert average({"a": (0.5, "spa"), "b": (0.9, "spa")}, {"a": 3.0, "b": 1.0}) == pytest.approx(0.6)
+
+
+@pytest.mark.filterwarnings("ignore::whyscore.stats.matrices.DegenerateStatisticWarning")
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+@pytest.mark.parametrize("name", MEASURES)
+def test_no_measure_depends_on_the_order_of_systems_and_segments(name: str, missing: float) -> None:
+    rng = np.random.default_rng(3)
+    x, z = rng.normal(size=(2, 5, 40))
+    if name in ("auc", "accuracy"):
+        z = (z > 0).astype(np.float64)
+    z[rng.random(z.shape) < missing] = np.nan
+    whole = agree(x, z, measure_of(name))
+    halves = acc_eq_held_out(x, z)
+    for _ in range(5):
+        rows, columns = rng.permutation(5), rng.permutation(40)
+        place = np.ix_(rows, columns)
+        assert agree(x[place], z[place], measure_of(name)) == whole
+        if name == "acc_eq":
+            assert acc_eq_held_out(x[place], z[place]) == halves

@@ -39,7 +39,6 @@ from whyscore.stats.matrices import (
     Level,
     Missing,
     align,
-    as_matrix,
     group_cells,
     level_of,
     row_means,
@@ -126,6 +125,7 @@ def acc_eq(
     if epsilon is not None and not epsilon >= 0:
         raise SpecError(f"epsilon is {epsilon}, expected 0 or more")
     (a, b), dropped = align(x, z, missing=missing, level=at)
+    a, b = sort_by_content(a, b)  # sums in another order differ in the last digit
     groups = len(group_cells(a, at))
     pairs = pair_table(group_cells(a, at), group_cells(b, at))
     if not len(pairs.distance):
@@ -139,15 +139,18 @@ def acc_eq(
 
 
 def acc_eq_held_out(x: ArrayLike, z: ArrayLike, level: str = "segment", *, missing: Missing = "paired") -> TieAccuracy:
-    """Return the accuracy of each half of the segments (every second one) with the epsilon fitted on the other half.
+    """Return the accuracy of each half of the segments with the epsilon fitted on the other half.
 
-    What it loses against `acc_eq` is what fitting on the judged segments gave away. `epsilon` is the mean of both.
+    Every second segment is in the first half, in an order that depends on the scores alone. What the accuracy loses
+    against `acc_eq` is what fitting on the judged segments gave away. `epsilon` is the mean of both.
     """
-    a, b = as_matrix(x, "X"), as_matrix(z, "Z")
+    (a, b), _ = align(x, z, missing=missing, level=level_of(level))
+    a, b = sort_by_content(a, b)
     halves = [slice(0, None, 2), slice(1, None, 2)]
     fitted = [acc_eq(a[:, half], b[:, half], level, missing=missing) for half in halves]
+    whole = acc_eq(x, z, level, missing=missing)
     if any(accuracy.reason for accuracy in fitted):
-        return replace(acc_eq(a, b, level, missing=missing), value=math.nan, fitted=False, reason="empty")
+        return replace(whole, value=math.nan, fitted=False, reason="empty")
     held_out = [
         acc_eq(a[:, half], b[:, half], level, epsilon=other.epsilon, missing=missing)
         for half, other in zip(halves, reversed(fitted), strict=True)
@@ -156,7 +159,6 @@ def acc_eq_held_out(x: ArrayLike, z: ArrayLike, level: str = "segment", *, missi
     value, at_zero = (
         math.fsum(half.n_used * getattr(half, name) for half in held_out) / groups for name in ("value", "at_zero")
     )
-    whole = acc_eq(a, b, level, missing=missing)
     return replace(
         whole,
         value=value,
@@ -202,6 +204,7 @@ def over_pairs(
 def difference_correlation(x: ArrayLike, z: ArrayLike, *, missing: Missing = "paired") -> Correlation:
     """Return the Pearson correlation, without centring, of all differences between two systems on one segment."""
     (a, b), dropped = align(x, z, missing=missing)
+    a, b = sort_by_content(a, b)  # as in `acc_eq`
     there = ~np.isnan(a)
     counts = there.sum(axis=0)
     # The sum of (x_i - x_j)(z_i - z_j) over pairs is k times the sum of products minus the product of sums.

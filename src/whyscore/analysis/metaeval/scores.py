@@ -50,7 +50,7 @@ from whyscore.stats.correlation import partial_correlation
 from whyscore.stats.intervals import TOO_MANY, bootstrap, fisher, shares
 from whyscore.stats.matrices import DegenerateStatisticWarning, row_means
 from whyscore.stats.measures import FINE, Fine, Measure, agree, measure_of
-from whyscore.stats.resampling import block_folds
+from whyscore.stats.resampling import block_folds, sort_by_content
 from whyscore.stats.significance import PermutationTest, at_least, outcome_test, permutation_test, williams
 from whyscore.text.randomness import generator
 from whyscore.text.splitters import white_space
@@ -286,9 +286,9 @@ def _correlate_given_length(matrices: MatrixSet, matrix: FloatMatrix, measure: M
     """Return the correlation given length, for the levels that compare one vector."""
     if measure.name not in _PARTIAL or measure.level not in ("system", "global") or LENGTH not in matrices.sentinels:
         return None
-    vectors = (matrix, matrices.human, matrices.sentinels[LENGTH])
-    sides = [row_means(side) if measure.level == "system" else side.ravel() for side in vectors]
-    return partial_correlation(sides[0], sides[1], sides[2], measure.name)
+    ordered = sort_by_content(matrix, matrices.sentinels[LENGTH], matrices.human)
+    scores, length, human = (row_means(side) if measure.level == "system" else side.ravel() for side in ordered)
+    return partial_correlation(scores, human, length, measure.name)
 
 
 _ONE = "metric"
