@@ -5,7 +5,14 @@ import pytest
 from scipy import stats
 
 from whyscore.stats import resampling
-from whyscore.stats.resampling import bootstrap_mean, bootstrap_total, draw_counts, draw_sums, sort_by_content
+from whyscore.stats.resampling import (
+    bootstrap_mean,
+    bootstrap_total,
+    draw_counts,
+    draw_sums,
+    percentiles,
+    sort_by_content,
+)
 
 
 def test_every_draw_has_as_many_segments_as_there_are() -> None:
@@ -85,3 +92,7 @@ def test_rows_that_are_mixed_in_parts_keep_their_order(monkeypatch: pytest.Monke
     whole = resampling.content_order(table, table[::-1])
     monkeypatch.setattr(resampling, "_PART", 7)
     assert np.array_equal(resampling.content_order(table, table[::-1]), whole)
+
+
+def test_no_end_of_an_interval_is_a_negative_zero() -> None:
+    assert not np.signbit(percentiles(np.zeros(5), 0.95)).any()

@@ -135,7 +135,7 @@ def percentiles(values: NDArray[np.float64], level: float) -> NDArray[np.float64
     """
     share = (1 - level) / 2
     ends: NDArray[np.float64] = np.stack([np.quantile(values, share, axis=0), -np.quantile(-values, share, axis=0)])
-    return ends
+    return ends + 0.0  # without negative zeros
 
 
 def draw_counts(segments: int, draws: int, seed: int) -> Iterator[FloatMatrix]:
