@@ -120,6 +120,13 @@ def write_uneven() -> None:
     Path("uneven.jsonl").write_text("\n".join(lines), "utf-8")
 
 
+def test_systems_without_a_segment_in_common_are_said_not_to_be_comparable(run: Run) -> None:
+    rows = [{"id": name, "system": name, "hypothesis": "a b", "reference": "a b"} for name in "AB"]
+    Path("apart.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    done = run("score", "apart.jsonl", "-m", "token_f1", "--draws", "0", "--store", "none")
+    assert "different segments (A 1, B 1), none of which all have: scores are not comparable\n" in done.err
+
+
 def test_systems_with_different_segments_are_shown_on_their_own_and_on_the_common_ones(run: Run) -> None:
     write_uneven()
     done = run("score", "uneven.jsonl", "-m", "token_f1", "--draws", "0", "--store", "none")

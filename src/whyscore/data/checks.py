@@ -292,8 +292,12 @@ def findings(dataset: Dataset) -> Findings:
         uneven = _uneven(dataset, systems)
         if uneven:
             counts = few([f"{system} {number}" for system, number in uneven["by_system"].items()])
-            message = f"the systems have different segments ({counts}): scores are comparable on the {uneven['common']}"
-            result.append(Finding(UNEVEN, f"{message} that all have"))
+            message = f"the systems have different segments ({counts})"
+            if uneven["common"]:
+                message += f": scores are comparable on the {uneven['common']} that all have"
+            else:
+                message += ", none of which all have: scores are not comparable"
+            result.append(Finding(UNEVEN, message))
     result.extend(systematic_differences(dataset))
     # Within a system all ids differ, so one long system is enough.
     if max(map(len, systems.values()), default=0) < FEW_SEGMENTS and len(dataset.ids) < FEW_SEGMENTS:
