@@ -26,9 +26,9 @@ def store(tmp_path: Path) -> Store:
     found = Store(tmp_path / "scores.sqlite")
     found.put("chrf|version:1", KEYS, ROWS)
     found.put_bytes("tagger", KEYS[:3], [b"a", b"bc", b""], 0)
-    with sqlite3.connect(found.path) as connection:
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     found.close()
+    with contextlib.closing(sqlite3.connect(found.path)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     return found
 
 
@@ -316,3 +316,44 @@ def test_what_is_not_a_store_of_this_version_is_never_rewritten(store: Store, st
     store.close()
     assert store.path.read_bytes() == content
     assert not list(store.path.parent.glob("*damaged*"))
+
+
+def test_a_store_whose_end_is_missing_is_read_as_far_as_it_goes(store: Store) -> None:
+    content = store.path.read_bytes()
+    store.path.write_bytes(content[: len(content) // 2])
+    assert check(store)
+    done = repair(store)
+    assert 1000 < done.rows < 5003
+    assert check(store) == []
+    rows = store.get("chrf|version:1", KEYS, 2)
+    assert len(rows) > 1000
+    assert all(np.array_equal(row, ROWS[KEYS.index(key)]) for key, row in rows.items())
+    assert done.damaged is not None
+    assert done.damaged.read_bytes() == content[: len(content) // 2]
+
+
+def test_a_store_in_a_read_only_folder_is_sound_and_can_be_taken_over(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = sorted(tmp_path.iterdir())
+    monkeypatch.setattr(os, "access", lambda path, mode: (path, mode) != (tmp_path, os.W_OK))
+    assert check(store) == []
+    other = Store(tmp_path / "elsewhere" / "other.sqlite")
+    assert take(other, store) == 5003
+    assert np.array_equal(all_rows(other), ROWS)
+    assert [file for file in sorted(tmp_path.iterdir()) if file.is_file()] == files  # nothing was written beside it
+
+
+def test_a_folder_is_no_store(tmp_path: Path) -> None:
+    for use in (check, repair):
+        with pytest.raises(StoreError, match="is a folder: choose a file with --store"):
+            use(Store(tmp_path))
+
+
+def test_an_empty_file_is_a_store_that_nothing_was_written_to(tmp_path: Path) -> None:
+    empty = Store(tmp_path / "empty.sqlite")
+    empty.path.touch()
+    assert check(empty) == []
+    assert repair(empty).rows == 0
+    empty.put("chrf|version:1", KEYS[:1], ROWS[:1])
+    assert check(empty) == []

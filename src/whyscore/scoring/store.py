@@ -15,8 +15,8 @@ A damaged store:
    as many finite numbers as its signature says.
 2. `repair` copies everything readable into a new file and puts it in the place of the old one, which stays beside it
    unchanged.
-   Where a page is damaged, the range of digests is halved until the rows that cannot be read stand alone: digests are
-   evenly spread, so that a page costs only the rows that are reached through it.
+   Where a page is damaged, or the end of the file is missing, the range of digests is halved until the rows that cannot
+   be read stand alone: digests are evenly spread, so that a page costs only the rows that are reached through it.
 3. `take` copies the rows of another store, for work that was done in several places.
 
 Tags of texts stand in tables like those of scores, one per signature of a tagger, so that the store's size, list and
@@ -413,8 +413,8 @@ class _Signed(NamedTuple):
 
 
 def check(store: Store) -> list[str]:
-    """Return what is wrong with a store; nothing for a sound one, or one that is not there."""
-    if not store.path.exists():
+    """Return what is wrong with a store; nothing for a sound one, or one that is not there or empty."""
+    if not store.path.exists() or not store.path.stat().st_size:
         return []
     try:
         with contextlib.closing(_reading(store.path)) as connection:
@@ -440,7 +440,7 @@ def repair(store: Store) -> Repaired:
         return Repaired(sum(table.segments for table in store.held()), None)
     fresh = Store(_free(store.path, "repaired"))
     try:
-        saved = take(fresh, store)
+        saved = take(fresh, store, damaged=True)
     except sqlite3.DatabaseError:
         saved = 0  # not even the list of signatures can be read
     written = sum(table.segments for table in fresh.held())
@@ -465,14 +465,21 @@ _NOTHING = "no row can be read. Move it away, or choose another file with --stor
 
 def _refuse_foreign(path: Path) -> None:
     """Refuse a readable file that is not for this version to repair; what cannot be read at all may be anything."""
+    if not path.stat().st_size:
+        return
     with contextlib.closing(_reading(path)) as connection, contextlib.suppress(sqlite3.DatabaseError):
         _check_known(connection, path)
 
 
-def take(store: Store, other: Store) -> int:
-    """Copy the rows of another store into this one and return how many there were."""
+def take(store: Store, other: Store, *, damaged: bool = False) -> int:
+    """Copy the rows of another store into this one and return how many there were.
+
+    A damaged one may have lost its end: it is read as far as it goes, where sqlite would refuse the whole file.
+    """
     saved = 0
     with contextlib.closing(_reading(other.path)) as connection:
+        if damaged:
+            connection.execute("PRAGMA writable_schema=ON")
         _check_known(connection, other.path)
         for signed in _read_signatures(connection):
             for some in _read(connection, signed.number, other.path.stat().st_size // _PART + 1):
@@ -483,7 +490,11 @@ def take(store: Store, other: Store) -> int:
 
 
 def _reading(path: Path) -> sqlite3.Connection:
-    return _connect(path, "ro")
+    """Open a store to read it alone, also where nothing may be written beside it, as on a read-only disk."""
+    if path.is_dir():
+        raise StoreError(f"{path} is a folder: choose a file with --store, or --store none")
+    alone = not path.with_name(f"{path.name}-wal").exists() and not os.access(path.parent, os.W_OK)
+    return _connect(path, "ro&immutable=1" if alone else "ro")
 
 
 def _connect(path: Path, mode: str, **options: Any) -> sqlite3.Connection:  # noqa: ANN401 - those of sqlite3.connect
