@@ -81,6 +81,17 @@ def test_what_a_shard_scored_is_not_scored_again(data: Path, tmp_path: Path) -> 
     assert len(log.read_text("utf-8")) == scored
 
 
+def test_shards_are_not_joined_into_one_of_them(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folders = [tmp_path / "one", tmp_path / "two"]
+    for k, folder in enumerate(folders, start=1):
+        evaluated(data, folder, "--shard", f"{k}/2", "--quick")
+    before = contents(folders[1])
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match="two is one of the shards: choose another folder"):
+        merge(folders, "two", overwrite=True)
+    assert contents(folders[1]) == before
+
+
 FORGED = {
     "a function by its short name": ("metrics", ["evil.py:score"]),
     "a function of a module": ("metrics", ['callable("evil:score", takes="texts")']),

@@ -164,6 +164,8 @@ def merge(
         allow_code: Files and modules that the shards may run code from, such as those of your own metrics.
     """
     parts = _parts(folders)
+    if any(part.folder.resolve() == Path(output).resolve() for part in parts):
+        raise UserError(f"{output} is one of the shards: choose another folder with -o")
     _refuse_code(parts[0], allow_code)
     first, dataset = parts[0].file, _join_data(parts)
     if runs.fingerprint(dataset, first.asked.plain()) != first.whole:
