@@ -26,7 +26,7 @@ from whyscore.analysis.explain import explain
 from whyscore.cli.main import main
 from whyscore.data.files import TextFile
 from whyscore.data.records import schema
-from whyscore.data.writing import lock
+from whyscore.data.writing import lock, open_whole
 from whyscore.errors import (
     DataError,
     ExecutionError,
@@ -48,7 +48,7 @@ from whyscore.runs.evaluate import (
     request_metrics,
     with_tagger,
 )
-from whyscore.runs.folder import Blocks, Run, read_run
+from whyscore.runs.folder import Blocks, Run, read_run, record_gates, write_triage
 from whyscore.runs.gates import check_baseline, check_gates, judge_gates, junit_lines, read_limits
 from whyscore.scoring.executors import Processes, Serial
 from whyscore.scoring.stack import Resources
@@ -480,6 +480,25 @@ def test_what_a_lock_file_says_counts_only_where_there_are_no_locks(
         with lock(tmp_path):
             assert f"process {os.getpid()} on" in (tmp_path / ".lock").read_text("utf-8")
         assert not (tmp_path / ".lock").exists()
+
+
+def test_nothing_is_written_to_a_folder_that_another_run_fills_meanwhile(tmp_path: Path, small: Dataset) -> None:
+    first = evaluate(small, ["length_ratio"], output=tmp_path, settings=QUICK)
+    evaluate(small, ["token_f1"], output=tmp_path, settings=QUICK, overwrite=True)
+    gate = Gate("length_ratio", "good", passed=True, score=1.0, limit=0.5)
+    for write in (lambda: write_triage(first, {}, {}), lambda: record_gates(first, [gate])):
+        with pytest.raises(ExecutionError, match="was filled with another run meanwhile"):
+            write()
+    assert not (tmp_path / "triage.json").exists()
+
+
+def test_a_file_that_another_process_is_writing_is_no_leftover(tmp_path: Path, small: Dataset) -> None:
+    (tmp_path / ".scores.jsonl.0123abcd.tmp").write_text("half", "utf-8")
+    with open_whole(tmp_path / "report.html") as page:
+        evaluate(small, ["length_ratio"], output=tmp_path, settings=QUICK, overwrite=True)
+        page.write("whole")
+    assert (tmp_path / "report.html").read_text("utf-8") == "whole"
+    assert not list(tmp_path.glob("*.tmp"))
 
 
 def test_no_text_is_scored_twice_even_without_a_store(

@@ -61,7 +61,7 @@ from whyscore.data.writing import (
 from whyscore.errors import DataError, ExecutionError, UserError
 from whyscore.stats.correction import ALPHA
 from whyscore.stats.systems import DRAWS, flip_test
-from whyscore.text.files import STRICT, finite
+from whyscore.text.files import STRICT, finite, remove_leftovers
 from whyscore.types import (
     ClusterRank,
     Dataset,
@@ -172,13 +172,18 @@ def record_gates(run: "Run", gates: Sequence[Gate]) -> "Run":
     """Return the run with judged gates, which its `run.json` tells from now on."""
     facts = replace(run.facts, gates=tuple(gates))
     if facts.gates != run.facts.gates:
-        with lock(run.folder):
-            if facts_of(run.folder).fingerprint != facts.fingerprint:
-                raise ExecutionError(
-                    f"{run.folder} was filled with another run meanwhile: choose another folder with -o"
-                )
+        with _lock_again(run):
             Folder(Path(run.folder), facts.created).describe(facts)
     return replace(run, facts=facts)
+
+
+@contextmanager
+def _lock_again(run: "Run") -> Iterator[None]:
+    """Hold the folder that a run was read from, which nobody may have filled with another run since."""
+    with lock(run.folder):
+        if facts_of(run.folder).fingerprint != run.facts.fingerprint:
+            raise ExecutionError(f"{run.folder} was filled with another run meanwhile: choose another folder with -o")
+        yield
 
 
 def write_triage(run: "Run", facts: Mapping[str, object], review: Mapping[tuple[str, str], bool]) -> None:
@@ -187,7 +192,7 @@ def write_triage(run: "Run", facts: Mapping[str, object], review: Mapping[tuple[
     for (system, segment_id), flag in review.items():
         nested.setdefault(system, {})[segment_id] = flag
     text = json.dumps(finite({**facts, "review": nested}), ensure_ascii=False, allow_nan=False)
-    with lock(run.folder):
+    with _lock_again(run):
         write_lines(run.folder / TRIAGE, [f"{text}\n"], follow=False)
 
 
@@ -222,8 +227,7 @@ def _finding(item: object) -> object:
 def _remove_leftovers(folder: Path) -> None:
     """Remove what a process that was killed while it wrote a file left beside it."""
     for name in (*_FILES, "report.html"):
-        for file in folder.glob(f".{name}*.????????.tmp"):
-            file.unlink(missing_ok=True)
+        remove_leftovers(folder, f"{name}*")
 
 
 def clear(folder: Path) -> None:

@@ -261,14 +261,19 @@ def _plain(value: object) -> object:
     raise TypeError(f"{type(value).__name__} {value!r} has no JSON form")
 
 
-def open_sibling(target: Path) -> TextIO:
-    """Return a new file beside another one, held; those that killed processes left there are removed."""
-    for left in target.parent.glob(f".{glob.escape(target.name)}.????????.tmp"):
+def remove_leftovers(folder: Path, pattern: str) -> None:
+    """Remove what killed processes left in a folder of files whose names match a pattern; who lives holds its own."""
+    for left in folder.glob(f".{pattern}.????????.tmp"):
         if not left.is_file():
             continue
         with suppress(OSError), left.open("a", encoding="utf-8") as file:
             if hold(file):
                 left.unlink()
+
+
+def open_sibling(target: Path) -> TextIO:
+    """Return a new file beside another one, held; those that killed processes left there are removed."""
+    remove_leftovers(target.parent, glob.escape(target.name))
     while True:
         name = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
         stream = name.open("x", encoding="utf-8", newline="\n")
