@@ -233,6 +233,50 @@ def test_a_module_that_was_imported_before_and_has_changed_is_imported_again(
     assert {file: file.read_bytes() for file in tmp_path.rglob("*.pyc")} == bytecode
 
 
+EAGER = "from helper_of_both import V\ndef score(segments):\n    return [V for _ in segments]\n"
+LATE = "def score(segments):\n    from helper_of_both import V\n    return [V for _ in segments]\n"
+OWN_PATH = "import sys\nsys.path.insert(0, __file__.rpartition('/')[0])\n"
+
+
+@pytest.mark.parametrize("text", [EAGER, LATE, OWN_PATH + EAGER, OWN_PATH + LATE])
+@pytest.mark.parametrize("path", ["", "1"])
+def test_two_files_import_modules_of_the_same_name_each_from_beside_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, path: str
+) -> None:
+    """Otherwise the scores of one would be stored under the digest of the other."""
+    monkeypatch.setattr(sys, "path", [*([str(tmp_path / path)] if path else []), *sys.path])
+    for folder in ("1", "2"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "helper_of_both.py").write_text("from value_of_both import V\n", "utf-8")
+        (tmp_path / folder / "value_of_both.py").write_text(f"V = {folder}\n", "utf-8")
+        (tmp_path / folder / "metric.py").write_text(text, "utf-8")
+    metrics = {folder: Callable(f"{tmp_path / folder / 'metric.py'}:score") for folder in ("1", "2")}
+    for folder in ("2", "1", "1", "2"):
+        assert metrics[folder].score(SEGMENTS).tolist() == [int(folder)] * 2
+        assert Callable(metrics[folder].target).score(SEGMENTS).tolist() == [int(folder)] * 2
+
+
+def test_a_module_that_somebody_else_imported_stays_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder, value in (("mine", 1), ("metric", 2)):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "helper_of_mine.py").write_text(f"V = {value}\n", "utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path / "mine"))
+    mine = importlib.import_module("helper_of_mine")
+    assert score_with(tmp_path / "metric", "metric", "helper_of_mine") == 2
+    assert sys.modules["helper_of_mine"] is mine
+
+
+def test_a_module_beside_a_file_does_not_stand_for_an_installed_one(tmp_path: Path) -> None:
+    (tmp_path / "sacrebleu.py").write_text("V = 0\n", "utf-8")
+    text = "import sacrebleu\ndef score(segments):\n    return [len(sacrebleu.__path__) for _ in segments]\n"
+    (tmp_path / "metric.py").write_text(text, "utf-8")
+    for forget in (False, True):
+        if forget:
+            kept = sys.modules.pop("sacrebleu")
+        assert Callable(f"{tmp_path / 'metric.py'}:score").score(SEGMENTS).tolist() == [1, 1]
+    sys.modules["sacrebleu"] = kept
+
+
 def test_a_module_that_imports_a_changed_one_is_imported_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "changing_helper.py").write_text("V = 1\n", "utf-8")

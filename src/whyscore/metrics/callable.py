@@ -11,6 +11,8 @@
    imported before has changed or is not known (somebody else imported it first), all modules beside that the file
    imports are dropped from `sys.modules`, to be imported again; who holds the old ones keeps them. Nothing is dropped
    while texts stay the same, and never what the file does not import.
+6. While a file is loaded or its function runs, the modules beside it are found without a path to them, and before those
+   of the same names elsewhere, other than installed ones. So two versions of a metric can stand side by side.
 
 Finds the function that a text such as `package.module:function` or `path/file.py:function` names.
 """
@@ -28,11 +30,12 @@ import traceback
 import warnings
 from collections.abc import Callable as AnyFunction
 from collections.abc import Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field, fields
 from functools import lru_cache, reduce
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import CodeType, MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Literal, NamedTuple, NoReturn, TextIO
 from weakref import WeakKeyDictionary
 
@@ -42,7 +45,7 @@ from whyscore.errors import ContractError, SpecError, TextFailure, UnknownName, 
 from whyscore.metrics.needs import need_references, need_source, quote_start
 from whyscore.registry import format_value, runs_code, spec_of
 from whyscore.settings import check_fields
-from whyscore.text.sources import read_sources
+from whyscore.text.sources import is_installed, read_sources
 from whyscore.types import FloatVector, Inputs, Segment, Signature
 
 if TYPE_CHECKING:
@@ -51,11 +54,21 @@ if TYPE_CHECKING:
 Function = AnyFunction[..., object]
 
 
+class Beside(NamedTuple):
+    """The modules beside a file that it imports."""
+
+    root: str = ""
+    """The folder where they are found."""
+    files: Mapping[str, str] = MappingProxyType({})
+    """By their full names."""
+
+
 class Found(NamedTuple):
     """A function with the digest of its file and what that imports; None where there is no file to read."""
 
     function: Function
-    digest: str | None
+    digest: str | None = None
+    beside: Beside = Beside()
 
 
 def find(target: str) -> Found:
@@ -69,8 +82,11 @@ def find(target: str) -> Found:
             raise SpecError(f"no file {place!r} for the function {target!r}; the path counts from {Path.cwd()}")
         sources = read_sources(path.resolve())
         _forget_changed(sources.beside)
-        loaded = _from_file(str(path.resolve()), sources.digest)
-        return Found(_attribute(loaded, place, name), sources.digest)
+        files = {module: os.path.realpath(file) for module, file in sources.modules.items()}
+        beside = Beside(str(sources.root), files)
+        with _import_beside(beside):
+            loaded = _from_file(str(path.resolve()), sources.digest)
+        return Found(_attribute(loaded, place, name), sources.digest, beside)
     module = _from_name(place)
     return Found(_attribute(module, place, name), _digest_of_module(module))
 
@@ -121,14 +137,38 @@ def _forget_texts() -> None:
 
 
 class _Finder:
-    """Finds modules along their path, as Python does, and loads those beside a metric as they are."""
+    """Finds modules along their path, as Python does, or beside the file that runs, and loads those as they are."""
 
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
         spec = PathFinder.find_spec(name, path, target)
+        beside = _IMPORTING.get()
+        top = path is None and beside is not None and name in {module.partition(".")[0] for module in beside.files}
+        if beside is not None and top and (spec is None or not is_installed(spec.origin or "")):
+            spec = PathFinder.find_spec(name, [beside.root], target) or spec
         if spec is not None and spec.origin is not None and os.path.realpath(spec.origin) in _BESIDE:
             spec.loader = _Uncached(name, spec.origin)
         return spec
+
+
+_IMPORTING: ContextVar[Beside | None] = ContextVar("_IMPORTING", default=None)
+"""The modules beside the file that is loaded, or whose function runs."""
+
+
+@contextlib.contextmanager
+def _import_beside(beside: Beside) -> Iterator[None]:
+    """Let imports find the modules beside a file; those of the same names from elsewhere are put aside meanwhile."""
+    others = {}
+    for name, file in beside.files.items():
+        place = getattr(sys.modules.get(name), "__file__", None)
+        if place is not None and os.path.realpath(place) != file and not is_installed(place):
+            others[name] = sys.modules.pop(name)
+    token = _IMPORTING.set(beside)
+    try:
+        yield
+    finally:
+        _IMPORTING.reset(token)
+        sys.modules.update(others)
 
 
 def _forget_changed(beside: Mapping[Path, bytes]) -> None:
@@ -391,8 +431,12 @@ class Callable:
         return self.takes or _infer_takes(self._function, self.name)
 
     @property
+    def _source(self) -> Found:
+        return self._find(self.target) if isinstance(self.target, str) else Found(self.target)
+
+    @property
     def _function(self) -> Function:
-        return self._find(self.target).function if isinstance(self.target, str) else self.target
+        return self._source.function
 
     def _find(self, target: str) -> Found:
         if not self._found:
@@ -455,7 +499,7 @@ class Callable:
         originals = self._arguments(self._called_with, segments)
         subject = quote_start(segments[0].hypothesis) if len(segments) == 1 else _count(segments, len(again))
         try:
-            with _contain_output(), _end_children():
+            with _contain_output(), _end_children(), _import_beside(self._source.beside):
                 answer = function(*arguments)
         except KeyboardInterrupt:
             raise

@@ -37,6 +37,13 @@ class Sources(NamedTuple):
         return {self.root / name: content for name, content in list(self.contents.items())[1:]}
 
     @property
+    def modules(self) -> dict[str, Path]:
+        """The files that the first one imports, by the full names of their modules."""
+        files = [self.root / name for name in list(self.contents)[1:]]
+        places = [file.parent if file.name == "__init__.py" else file.with_suffix("") for file in files]
+        return {".".join(place.relative_to(self.root).parts): file for place, file in zip(places, files, strict=True)}
+
+    @property
     def digest(self) -> str:
         """What the files hold; how the first one is called does not matter."""
         (_, content), *others = self.contents.items()
@@ -44,6 +51,11 @@ class Sources(NamedTuple):
         for name, other in sorted(others):
             whole.update(f"\0{name}\0".encode("utf-8", "surrogatepass") + other)
         return whole.hexdigest()
+
+
+def is_installed(path: str) -> bool:
+    """Return whether a file is part of an installed package, or of Python."""
+    return not _INSTALLED.isdisjoint(Path(path).parts)
 
 
 def read_sources(path: Path) -> Sources:
