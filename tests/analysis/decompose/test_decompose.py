@@ -318,6 +318,14 @@ def test_a_difference_and_its_interval_are_those_of_the_segments_that_both_syste
     assert "compared on the segments that both have" in str(found.tables()[1].notes)
 
 
+def test_examples_of_equal_gain_do_not_depend_on_the_order_of_segments() -> None:
+    data = from_texts({"s": ["a 3 c d"] * 9}, ["a 5 c d"] * 9)
+    turned = Dataset(data.name, data.entries[::-1])
+    first, second = (only(decompose(every, "chrf", features=["number"], draws=0)) for every in (data, turned))
+    assert first.examples
+    assert first.examples == second.examples
+
+
 def test_frequency_and_uniqueness_count_tokens_of_the_metric() -> None:
     row = numbers("3 , 4 and 3.", "3 cats")
     assert row.frequency == {"reference": 0.5, "hypothesis": 0.5}

@@ -316,7 +316,8 @@ def examples_of(
     sigma, oracle, anti = numbers
     count = study.settings.examples
     gains = oracle - sigma
-    order = np.argsort(-gains, kind="stable").tolist()
+    ids = np.array([study.dataset.entries[place].id for place in places])
+    order = np.lexsort((ids, -gains)).tolist()
     largest = [k for k in order[:count] if gains[k] > 0]
     negative = [k for k in order[::-1][: min(_NEGATIVE_EXAMPLES, count)] if gains[k] < 0]
     return tuple(
