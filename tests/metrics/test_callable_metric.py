@@ -385,6 +385,7 @@ def answer(value: object) -> Callable:
         (None, "give must return 2 numbers for 2 segments, got None (NoneType)"),
         ([1.0, None], "give must return 2 numbers for 2 segments, got [1.0, None] (list)"),
         ([1.0, [2.0]], "give must return 2 numbers for 2 segments, got list: "),
+        (np.ma.array([1, 2], mask=[1, 0]), "give must return 2 numbers for 2 segments, got an array that masks some"),
         ([1j, 2j], "give must return 2 numbers for 2 segments, got [1j, 2j] (list)"),
         ([1.0, math.nan], "give gave nan for 'no'; scores must be finite"),
         ([math.inf, math.nan], "give gave inf for 'a cat' and 1 more; scores must be finite"),

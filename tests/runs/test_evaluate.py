@@ -696,7 +696,7 @@ def test_a_gate_where_lower_is_better_is_turned_round(tmp_path: Path, small: Dat
     assert failures(judge_gates(found, {"ter": 10.0}, None)) == ["ter of bad is 25.00, above 10"]
 
 
-@pytest.mark.parametrize("text", ["chrf", "chrf=", "=5", "chrf=high"])
+@pytest.mark.parametrize("text", ["chrf", "chrf=", "=5", "chrf=high", "chrf=nan", "chrf=-inf"])
 def test_a_gate_that_cannot_be_read_is_refused(text: str) -> None:
     with pytest.raises(UserError, match=re.escape(f"cannot read the gate {text!r}: write METRIC=NUMBER")):
         read_limits([text], ["chrf"])

@@ -589,6 +589,8 @@ def _check_answer(answer: object, segments: Sequence[Segment], name: str, again:
         raise ContractError(f"{expected}, got {quote_start(repr(answer))[1:-1]} ({type(answer).__name__})")
     if values.shape != (len(segments),):
         raise ContractError(f"{expected}, got {_shape(values)}")
+    if np.ma.is_masked(answer):
+        raise ContractError(f"{expected}, got an array that masks some")
     bad = np.flatnonzero(~np.isfinite(values))
     if bad.size:
         text = quote_start(segments[int(bad[0])].hypothesis)

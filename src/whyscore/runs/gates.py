@@ -8,6 +8,7 @@
 Candidates are all systems but the baseline.
 """
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
@@ -43,8 +44,8 @@ def read_limits(texts: Iterable[str], metrics: Iterable[str]) -> dict[str, float
         try:
             limit = float(value)
         except ValueError:
-            name, limit = "", 0.0
-        if not name:
+            limit = math.nan
+        if not name or not math.isfinite(limit):
             raise UserError(f"cannot read the gate {text!r}: write METRIC=NUMBER, for example chrf=50")
         if _fold_name(name) not in spellings:
             raise UserError(f"--fail-under: no metric {name!r}. Metrics: {', '.join(spellings.values())}")
