@@ -7,7 +7,7 @@ first score. `whyscore.testing` holds each protocol's contract as tests.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal, NamedTuple, Protocol, Self, runtime_checkable
+from typing import Literal, NamedTuple, Protocol, Self, TypeGuard, runtime_checkable
 
 import numpy as np
 from numpy.random import Generator
@@ -94,6 +94,19 @@ class WordScorer(Protocol):
 
     def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
         """Return one answer per segment for the text at `place`, one number for each of its words."""
+
+
+@runtime_checkable
+class MayScoreWords(Protocol):
+    """A metric whose options decide whether it has word scores."""
+
+    def has_word_scores(self) -> bool:
+        """Return whether it has word scores as it is."""
+
+
+def scores_words(metric: object) -> TypeGuard[WordScorer]:
+    """Return whether a metric gives each word a score."""
+    return isinstance(metric, WordScorer) and (not isinstance(metric, MayScoreWords) or metric.has_word_scores())
 
 
 @runtime_checkable

@@ -36,6 +36,7 @@ from whyscore.errors import (
     SpecError,
     UserError,
 )
+from whyscore.registry import build
 from whyscore.report import build_report
 from whyscore.runs import evaluate as runs_evaluate
 from whyscore.runs import folder as runs
@@ -43,6 +44,7 @@ from whyscore.runs.evaluate import (
     EvaluateSettings,
     choose_segments,
     default_executor,
+    default_explainer,
     default_metrics,
     evaluate,
     request_metrics,
@@ -510,6 +512,20 @@ def test_no_text_is_scored_twice_even_without_a_store(
     asked = Path("asked.txt").read_text("utf-8").splitlines()
     # Some are scored again, once in 32 at most, to see that the numbers stay the same.
     assert len(asked) - len(set(asked)) <= 1 + len(set(asked)) // 32
+
+
+@pytest.mark.parametrize(
+    ("spec", "explainer"),
+    [
+        ("chrf", "intrinsic"),
+        ("length_ratio", "erasure"),
+        ("ensemble(chrf, bleu)", "intrinsic"),
+        ("ensemble(chrf, length_ratio)", "erasure"),
+        ("sbert", "erasure"),  # the vectors of the built-in encoder are no sums over words
+    ],
+)
+def test_a_metric_without_word_scores_is_explained_by_erasure(spec: str, explainer: str) -> None:
+    assert default_explainer(build(spec)) == explainer
 
 
 def test_metrics_follow_from_the_data(small: Dataset) -> None:

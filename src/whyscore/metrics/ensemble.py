@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from whyscore.errors import SpecError
-from whyscore.protocols import Metric, SupportsNeeds, WordScorer
+from whyscore.protocols import Metric, SupportsNeeds, WordScorer, scores_words
 from whyscore.registry import component, spec_of
 from whyscore.settings import check_fields
 from whyscore.types import FloatMatrix, FloatVector, Inputs, Place, Segment, Signature, Words, WordScores
@@ -83,6 +83,9 @@ class Ensemble:
     def scores(self, rows: FloatMatrix) -> FloatVector:
         total = rows.sum(axis=1)
         return np.asarray(total if self.how == "sum" else total / len(self.members), dtype=np.float64)
+
+    def has_word_scores(self) -> bool:
+        return all(scores_words(member) for member in self.members)
 
     def word_scores(self, segments: Sequence[Segment], place: Place, words: Sequence[Words]) -> list[WordScores]:
         for member in self.members:

@@ -53,7 +53,7 @@ from whyscore.data.records import header_of, row_lines, score_lines, span_lines
 from whyscore.data.writing import lock, temporary_folder, write_lines
 from whyscore.errors import DataError, MissingInput, SpecError, UserError
 from whyscore.explainers.engine import failure_message, make_plan
-from whyscore.protocols import CorpusMetric, Executor, MatrixMetric, Metric, WordScorer
+from whyscore.protocols import CorpusMetric, Executor, MatrixMetric, Metric, scores_words
 from whyscore.registry import build
 from whyscore.runs import folder as runs
 from whyscore.runs.folder import Run, growing_blocks, read_run, read_scores
@@ -226,7 +226,7 @@ def default_explainer(metric: Metric) -> str | None:
     """
     if isinstance(metric, AsksModel):
         return "intrinsic" if metric.marks_words else None
-    return "intrinsic" if isinstance(metric, WordScorer) else "erasure"
+    return "intrinsic" if scores_words(metric) else "erasure"
 
 
 def explainers_for(metrics: Sequence[Metric], explainers: Sequence[str] | None) -> list[str | None]:

@@ -93,6 +93,10 @@ class SBert:
             for text_words, (text, others) in zip(words, pairs, strict=True)
         ]
 
+    def has_word_scores(self) -> bool:
+        encoder = self.encoder()
+        return isinstance(encoder, AveragesPieces) and encoder.averaged("a", encoder.encode(["a"])[0]) is not None
+
     def inspect(self, segments: Sequence[Segment]) -> Inside:
         return open_sentence(self.encoder(), self._check(segments), self._places, self.references, "sbert")
 
