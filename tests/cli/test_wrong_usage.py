@@ -320,6 +320,24 @@ class TestGates:
         assert run(*asked, "-t", "new.txt", "prod.txt").code == 0
         assert run(*asked, "prod", "-t", "new.txt", "prod.txt").code == 5
 
+    def test_a_gate_on_too_few_segments_says_so(self, run: Run) -> None:
+        for name, line in {"ref.txt": "a b c", "prod.txt": "a b c", "new.txt": "x y z"}.items():
+            Path(name).write_text(f"{line}\n" * 5, "utf-8")
+        asked = (
+            "compare",
+            "-r",
+            "ref.txt",
+            "-t",
+            "prod.txt",
+            "new.txt",
+            "-m",
+            "token_f1",
+            "--gate-summary",
+            "gates.md",
+        )
+        assert run(*asked, "--fail-if-worse").code == 0
+        assert "| 5 segments are too few to show it |" in Path("gates.md").read_text("utf-8")
+
     def test_every_system_must_reach_the_number(self, run: Run) -> None:
         asked = ("compare", *FILES, "-m", "token_f1", "-q", "--store", "none", "--fail-under")
         assert run(*asked, "token_f1=0.1").code == 0

@@ -14,6 +14,7 @@ from typing import Protocol
 
 from whyscore.analysis.common import requested_name
 from whyscore.errors import DataError, GateNotPassed, SpecError, UserError
+from whyscore.stats.correction import ALPHA
 from whyscore.types import Gate, PairTest, Total
 from whyscore.types.result import Table
 
@@ -110,6 +111,11 @@ def _against(
     total = scores.get((pair.metric, system))
     up = total is None or total.higher_is_better
     gap = pair.difference if pair.first == system else -pair.difference
+    units = pair.blocks or pair.n
+    # The smallest p of a permutation test: every sign flipped one way or the other.
+    small = (
+        f"{units} {'documents' if pair.blocks else 'segments'} are too few to show it" if 2 / 2**units > ALPHA else None
+    )
     return Gate(
         pair.metric,
         system,
@@ -119,7 +125,7 @@ def _against(
         difference=gap if up else -gap,
         p=pair.decisive,
         higher_is_better=up,
-        warning=warnings.get(pair.metric),
+        warning=warnings.get(pair.metric, small),
     )
 
 

@@ -294,7 +294,7 @@ class Gate:
     p: float | None = None
     higher_is_better: bool = True
     warning: str | None = None
-    """Why the metric should not decide here."""
+    """Why the metric, or so few segments, should not decide here."""
 
     def __str__(self) -> str:
         if self.limit is not None:
@@ -306,7 +306,8 @@ class Gate:
         how = "not significantly" if self.passed else "significantly"
         p = "" if self.p is None else f", p = {self.p:.3g}"
         gap = (self.difference or 0.0) * (1 if self.higher_is_better else -1)
-        return f"{self.system} is {how} worse than {self.baseline} on {self.metric} ({gap:+.2f}{p})"
+        note = f"; {self.warning}" if self.warning else ""
+        return f"{self.system} is {how} worse than {self.baseline} on {self.metric} ({gap:+.2f}{p}{note})"
 
 
 @dataclass(frozen=True, slots=True)
