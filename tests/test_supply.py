@@ -99,6 +99,20 @@ def test_trusting_a_file_is_never_the_default() -> None:
     assert [file for file, tree in TREES.items() if named.search(ast.unparse(tree))] == []
 
 
+def test_code_of_models_is_refused_and_nobody_is_asked_about_it() -> None:
+    # Without trust_remote_code=False, transformers asks on stdin, and a line of data may be the answer.
+    loads = [
+        (file, ast.unparse(call.args[0]), option(call, "trust_remote_code"))
+        for file, name, call in calls()
+        if name.endswith(".from_pretrained")
+    ]
+    # Networks that are built of weights alone have no folder that code could be in.
+    assert sorted(loads, key=str) == [
+        ("models/checkpoints.py", "None", None),
+        ("models/checkpoints.py", "name", "False"),
+    ]
+
+
 def test_no_module_speaks_to_the_network() -> None:
     # A judge asks the endpoint that the user names, and nothing else does.
     asking = "metrics/judge/client.py"

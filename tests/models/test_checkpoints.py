@@ -1,5 +1,6 @@
 """Files of models: where they are looked for, what is read from them, and what stands on top of encoders."""
 
+import json
 import os
 import re
 import sys
@@ -14,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support import tiny_models
-from whyscore.errors import DataError, ExecutionError, MissingExtra, SpecError
+from whyscore.analysis.explain import explain
+from whyscore.errors import DataError, ExecutionError, MissingExtra, SpecError, WhyscoreError
 from whyscore.models import checkpoints
 from whyscore.models.checkpoints import (
     LicenceWarning,
@@ -42,6 +44,8 @@ from whyscore.models.pairs import (
     in_batches,
     shorter,
 )
+from whyscore.models.tensors import write_tensors
+from whyscore.types import Segment
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
@@ -507,3 +511,23 @@ def test_cut_texts_are_counted_and_told_once() -> None:
         warnings.simplefilter("error")
         cuts.add(3, 10)
     assert cuts.count == 5
+
+
+@pytest.mark.parametrize("spec", ["bertscore", "bartscore", "lmscore", "sbert", "transquest", "chrf"])
+@pytest.mark.parametrize("file", ["configuration", "tokenizer"])
+def test_code_that_a_model_brings_is_not_run_when_stdin_says_yes(
+    spec: str, file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n", "utf-8")
+    own = {"auto_map": {"AutoConfig": "mine.Config", "AutoTokenizer": ["mine.Tokenizer", None]}}
+    config = {"model_type": "mine", **own} if file == "configuration" else {"model_type": "bert"}
+    (tmp_path / "config.json").write_text(json.dumps(config), "utf-8")
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "MyTokenizer", **own}), "utf-8")
+    (tmp_path / "tokenizer.json").write_text("{}", "utf-8")
+    write_tensors(tmp_path / "model.safetensors", {"a": np.zeros((2, 2), dtype="<f4")})
+    monkeypatch.setattr("builtins.input", lambda _="": "y")
+    model = f"model={str(tmp_path)!r}"
+    metric, masker = ("chrf", f"infill_model({model}, kind='masked')") if spec == "chrf" else (f"{spec}({model})", None)
+    with pytest.raises(WhyscoreError):
+        explain([Segment("a cat", "eine Katze", ("a dog",))], metric, "erasure", masker=masker)
+    assert not (tmp_path / "ran").exists()

@@ -31,7 +31,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from whyscore.errors import DataError, MissingExtra, SpecError, need_package
 from whyscore.models.linear import quantise, speed_up
@@ -487,13 +487,18 @@ def _list_some(names: Sequence[str]) -> str:
 VOCABULARIES = ("tokenizer.json", "sentencepiece.bpe.model", "spiece.model", "vocab.json", "vocab.txt")
 
 
+def load_pretrained(kind: str, name: str | Path, who: str, **options: object) -> Any:  # noqa: ANN401 - `kind` decides
+    """Return what a class of transformers reads; code that a model brings is refused, without asking the user."""
+    reader = getattr(package("transformers", who), kind)
+    return reader.from_pretrained(name, trust_remote_code=False, **options)
+
+
 def config_of(home: ModelLocation, who: str, kind: str = "AutoConfig") -> "PretrainedConfig":
     """Return the configuration of a model; `kind` is the class of transformers that reads it."""
     need(home, ["config.json"], who)
-    reader = getattr(package("transformers", who), kind)
     try:
         with quiet():
-            config: PretrainedConfig = reader.from_pretrained(home.folder)
+            config: PretrainedConfig = load_pretrained(kind, home.folder, who)
     except (OSError, ValueError) as error:
         raise _unreadable("config.json", home, error, who) from error
     return config
@@ -502,10 +507,9 @@ def config_of(home: ModelLocation, who: str, kind: str = "AutoConfig") -> "Pretr
 def coder_of(home: ModelLocation, who: str) -> Coder:
     """Return the tokenizer of a model."""
     file = need(home, VOCABULARIES, who)
-    reader = package("transformers", who).AutoTokenizer
     try:
         with quiet():
-            tokenizer = reader.from_pretrained(home.folder)
+            tokenizer = load_pretrained("AutoTokenizer", home.folder, who)
     except Exception as error:
         # The tokenizers package raises bare exceptions for files it cannot read.
         raise _unreadable(file.name, home, error, who) from error

@@ -42,6 +42,7 @@ from whyscore.models.checkpoints import (
     coder_of,
     config_of,
     licence_of,
+    load_pretrained,
     package,
     parts_of,
     quiet,
@@ -194,18 +195,27 @@ class LanguageModel:
 @read_once(2)
 def load(name: str, kind: Literal["auto", "masked", "causal"], device: str) -> LanguageModel:
     """Return a loaded language model; the same one again for the same name."""
-    transformers, torch = package("transformers", INFILL), package("torch", INFILL)
+    package("transformers", INFILL)
+    torch = package("torch", INFILL)
     path, _, named = name.rpartition("@") if "@" in name and not Path(name).exists() else (name, "", "")
-    where = {"pretrained_model_name_or_path": path, "revision": named or None}
     check_tensors(Path(path).glob(f"*{SUFFIX}"))
     try:
         with quiet():
-            config = transformers.AutoConfig.from_pretrained(**where)
+            config = load_pretrained("AutoConfig", path, INFILL, revision=named or None)
             model_kind = _kind(name, config.architectures or []) if kind == "auto" else kind
-            tokenizer = transformers.AutoTokenizer.from_pretrained(**where)
-            architecture = getattr(transformers, _CLASSES[model_kind])
-            network = architecture.from_pretrained(**where, use_safetensors=True, dtype=torch.float32)
-    except OSError as error:
+            tokenizer = load_pretrained("AutoTokenizer", path, INFILL, revision=named or None)
+            network = load_pretrained(
+                _CLASSES[model_kind],
+                path,
+                INFILL,
+                revision=named or None,
+                use_safetensors=True,
+                dtype=torch.float32,
+            )
+    except SpecError:
+        raise
+    except Exception as error:
+        # The tokenizers package raises bare exceptions for files it cannot read.
         reason = str(error).strip().split("\n")[0]
         raise MissingExtra(
             f"the language model {name!r} cannot be loaded: {reason} Give the folder or the hub name of a model with "
@@ -454,12 +464,11 @@ def _gguf_parts(path: Path) -> _Parts:
     """Return the parts of a GGUF file; transformers turns the weights into plain numbers."""
     gguf.need_reader(WHO)
     gguf.header_of(path)
-    transformers = package("transformers", WHO)
     home, options = ModelLocation(str(path), path.parent, hub=False), {"gguf_file": path.name}
     # The bar of the conversion has no switch of its own.
     with gguf.blame_file(path), quiet(), contextlib.redirect_stderr(io.StringIO()):
-        config = transformers.AutoConfig.from_pretrained(home.folder, trust_remote_code=False, **options)
-        coder = Coder(transformers.AutoTokenizer.from_pretrained(home.folder, trust_remote_code=False, **options), WHO)
+        config = load_pretrained("AutoConfig", home.folder, WHO, **options)
+        coder = Coder(load_pretrained("AutoTokenizer", home.folder, WHO, **options), WHO)
         return _Parts(config, coder, _network(home, path, config, **options))
 
 
@@ -467,11 +476,11 @@ def _network(home: ModelLocation, weights: Path, config: "PretrainedConfig", **o
     transformers, torch = package("transformers", WHO), package("torch", WHO)
     if type(config) not in transformers.MODEL_FOR_CAUSAL_LM_MAPPING or config.is_encoder_decoder:
         raise _not_causal(home, config)
-    options |= {"config": config, "dtype": torch.float32, "trust_remote_code": False}
+    options |= {"config": config, "dtype": torch.float32}
     try:
         with quiet():
-            network, report = transformers.AutoModelForCausalLM.from_pretrained(
-                home.folder, output_loading_info=True, **options
+            network, report = load_pretrained(
+                "AutoModelForCausalLM", home.folder, WHO, output_loading_info=True, **options
             )
     except (package("safetensors", WHO).SafetensorError, OSError, RuntimeError) as error:
         reason = str(error).strip().splitlines()[0]

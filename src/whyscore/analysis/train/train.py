@@ -56,7 +56,7 @@ from whyscore.errors import DataError, SpecError, UserError
 from whyscore.metrics.estimators.features import NAMES
 from whyscore.metrics.estimators.joint import ENCODER, FORMAT, load_encoder
 from whyscore.metrics.estimators.qe import WEIGHTS, UnseenNotice, digest_of
-from whyscore.models.checkpoints import device_of, package, quiet
+from whyscore.models.checkpoints import device_of, load_pretrained, package, quiet
 from whyscore.models.encoders.embedded import LANGUAGES
 from whyscore.models.evidence import Setting, error_evidence
 from whyscore.models.surprisal import piece_surprisal
@@ -423,10 +423,10 @@ class _Job:
             arrays |= {**fixed}
             card = {**card, "networks": 1}
         else:
-            tokenizer = package("transformers", "whyscore train").AutoTokenizer
             with quiet():
                 network.encoder.save_pretrained(model / ENCODER)
-                tokenizer.from_pretrained(_home(self.settings.encoder)).save_pretrained(model / ENCODER)
+                tokenizer = load_pretrained("AutoTokenizer", _home(self.settings.encoder), "whyscore train")
+                tokenizer.save_pretrained(model / ENCODER)
             card = {**card, "encoder_digest": digest_of({n: v for n, v in weights.items() if n.startswith("encoder.")})}
         arrays["card"] = np.frombuffer(json.dumps(card, sort_keys=True).encode(), dtype=np.uint8)
         digest = digest_of(arrays)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from whyscore.errors import DataError
 from whyscore.metrics.estimators.qe import DEVIATIONS, WEIGHTS, Estimator, Known, Logits, digest_of
 from whyscore.models.attribution import Inside, Part, Reading, Shown, line, masking_of, rows_of
-from whyscore.models.checkpoints import coder_of, config_of, device_of, find, package, quiet
+from whyscore.models.checkpoints import coder_of, config_of, device_of, find, load_pretrained, package, quiet
 from whyscore.models.pairs import Coder, Row, as_tensors, budget_of, in_batches, positions, shorter
 from whyscore.models.tensors import SUFFIX, Arrays, check_tensors, read_tensors
 from whyscore.text.splitters import white_space
@@ -101,14 +101,14 @@ def joint_inputs(lines: Sequence[JointLine], padding: int, device: str) -> tuple
 
 def load_encoder(name: str) -> tuple[Any, Coder, int, bool]:
     """Return an encoder of transformers, its tokenizer, how many subwords it reads, and if it tells texts apart."""
-    transformers, torch = package("transformers", WHO), package("torch", WHO)
+    torch = package("torch", WHO)
     home = find(name, ("*.json", "*.txt", "*.model", "*.safetensors"), WHO)
     config, coder = config_of(home, WHO), coder_of(home, WHO)
     check_tensors(home.folder.glob(f"*{SUFFIX}"))
     try:
         with quiet():
-            network = transformers.AutoModel.from_pretrained(
-                home.folder, config=config, dtype=torch.float32, use_safetensors=True
+            network = load_pretrained(
+                "AutoModel", home.folder, WHO, config=config, dtype=torch.float32, use_safetensors=True
             )
     except (OSError, ValueError) as error:
         reason = str(error).strip().splitlines()[0]

@@ -39,6 +39,7 @@ from whyscore.models.checkpoints import (
     find,
     front_matter,
     licence_of,
+    load_pretrained,
     need,
     package,
     parts_of,
@@ -248,8 +249,9 @@ def _source(home: ModelLocation, weights: Path, _: State | None, who: str) -> So
     config = config_of(home, who)
     try:
         with quiet():
-            tokenizer = package("transformers", who).AutoTokenizer.from_pretrained(home.folder)
-    except (OSError, ValueError, ImportError) as error:
+            tokenizer = load_pretrained("AutoTokenizer", home.folder, who)
+    except Exception as error:
+        # The tokenizers package raises bare exceptions for files it cannot read.
         reason = str(error).strip().split("\n", maxsplit=1)[0]
         raise MissingExtra(f"{who}: the tokenizer of {home.name} cannot be read: {reason}") from error
     shape = Shape(config.model_type, _blocks(config, home.name, who), getattr(config, "hidden_size", 0))
@@ -259,12 +261,14 @@ def _source(home: ModelLocation, weights: Path, _: State | None, who: str) -> So
 @lru_cache(maxsize=2)
 def stack(source: Source, layer: int, device: str, precision: Precision, who: str) -> Stack:
     """Return the encoder up to a layer, loaded."""
-    transformers, torch = package("transformers", who), package("torch", who)
+    torch = package("torch", who)
     pickled = ".bin" in source.weights.name
     check_tensors(parts_of(source.weights))
     with quiet():
-        network, report = transformers.AutoModel.from_pretrained(
+        network, report = load_pretrained(
+            "AutoModel",
             source.home.folder,
+            who,
             config=source.config,
             dtype=torch.float32,
             use_safetensors=not pickled,
