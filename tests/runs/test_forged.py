@@ -112,3 +112,22 @@ def test_a_pipe_that_looks_like_a_leftover_holds_nobody_up(tmp_path: Path) -> No
     os.mkfifo(tmp_path / ".report.html.0123abcd.tmp")
     write_lines(tmp_path / "report.html", ["page"])
     assert (tmp_path / "report.html").read_text("utf-8") == "page"
+
+
+@pytest.mark.parametrize("by", ["score", "spans"])
+def test_triage_runs_no_code_that_a_run_names_unless_it_is_allowed(
+    by: str, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("evil.py").write_text("open('ran', 'w')\ndef score(a, b=None): return [1.0] * len(a)\n", "utf-8")
+    shutil.copytree(run.folder, "forged")
+    name = run.metrics[0].name
+    forge(Path("forged/run.json"), 0, ("metrics", 0, "signature"), f'callable("{CODE}")')
+    rated = [{"id": str(k), "doc": str(k), "hypothesis": f"a {k}", "reference": "a", "esa": 5 * k} for k in range(20)]
+    Path("rated.jsonl").write_text("\n".join(map(json.dumps, rated)), "utf-8")
+    command = ["triage", "forged", "-m", name, "--tune-on", "rated.jsonl", "--precision", "0.5", "--by", by]
+    assert main(command) == 3
+    assert "would run code from evil.py" in capsys.readouterr().err
+    assert not Path("ran").exists()
+    assert main([*command, "--allow-code", "evil.py"]) == (0 if by == "score" else 2)  # it marks no error spans
+    assert Path("ran").exists() == (by == "score")

@@ -3,11 +3,10 @@
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, cast
 
 import numpy as np
 
-from whyscore.analysis.common import as_metric
 from whyscore.analysis.metaeval.scores import score_by_language
 from whyscore.analysis.metaeval.spans import predict_spans
 from whyscore.analysis.triage import Triage, TriageSettings, triage
@@ -18,7 +17,8 @@ from whyscore.data.formats.xliff import read_xliff, with_states
 from whyscore.data.reading import read
 from whyscore.data.writing import write_lines
 from whyscore.errors import UserError
-from whyscore.protocols import SupportsErrorSpans
+from whyscore.protocols import Metric, SupportsErrorSpans
+from whyscore.registry import build_from_file, spec_of
 from whyscore.runs.folder import RUN, Run, read_run, write_triage
 from whyscore.scoring.stack import Resources
 from whyscore.settings import again, option
@@ -52,6 +52,7 @@ class TriageCommand(RunningSettings, OutputSettings, TriageSettings):
     lang_pair: str | None = option(None, "languages of the rated data (default: those of the run)", metavar="DE-EN")
     xliff: str | None = option(None, "the XLIFF file of the run, to be marked with states", metavar="FILE")
     xliff_output: str | None = option(None, "output file for the marked XLIFF", metavar="FILE")
+    allow_code: tuple[str, ...] = option((), "files and modules that the runs may run code from", metavar="PATH")
     human: str | None = again(TriageSettings, "human")
 
 
@@ -70,7 +71,7 @@ def run(settings: TriageCommand) -> int:
         raise UserError(f"{settings.run} has several metrics: choose one with -m; there are: {names}")
     metric = work.metric(settings.metric or work.metrics[0].name).name
     with working(settings) as resources:
-        values = _values(work, metric, settings.by, resources)
+        values = _values(settings, work, metric, resources)
         rated, rated_scores = _read_rated(settings, work, metric, resources)
     result = triage(work.dataset, values, rated, rated_scores, metric=metric, settings=settings)
     write_triage(work, result.header(), {(o.entry.system, o.entry.id): o.review for o in result.decisions})
@@ -88,7 +89,7 @@ def _read_rated(settings: TriageCommand, work: Run, metric: str, resources: Reso
     if Path(path, RUN).is_file():
         other = read_run(path)
         other.metric(metric)
-        return other.dataset, _values(other, metric, settings.by, resources)
+        return other.dataset, _values(settings, other, metric, resources)
     if settings.by == "worst-word":
         raise UserError(
             f"--by {settings.by} needs a run on the rated data, with the options of this run: whyscore evaluate {path} "
@@ -96,18 +97,24 @@ def _read_rated(settings: TriageCommand, work: Run, metric: str, resources: Reso
         )
     languages = language_pair(settings.lang_pair) or work.dataset.languages
     rated = read(path, human=settings.human or (), languages=languages)
-    spec = Signature.parse(work.metric(metric).signature).spec
+    scorer = _build_metric(settings, work, metric)
     if settings.by == "spans":
-        return rated, _span_weights(rated, spec, resources)
-    return rated, score_by_language(rated, spec, resources)
+        return rated, _span_weights(rated, scorer, resources)
+    return rated, score_by_language(rated, scorer, resources)
 
 
-def _values(work: Run, metric: str, by: str, resources: Resources) -> FloatVector:
+def _build_metric(settings: TriageCommand, work: Run, metric: str) -> Metric:
+    """Return a metric of a run, which others may have made: code that it names is refused unless the user allows it."""
+    spec = Signature.parse(work.metric(metric).signature).spec
+    return cast("Metric", build_from_file(spec, "metric", work.folder / RUN, settings.allow_code))
+
+
+def _values(settings: TriageCommand, work: Run, metric: str, resources: Resources) -> FloatVector:
     """Return one number per entry of a run, higher is better; NaN where it is not known."""
-    if by == "score":
+    if settings.by == "score":
         return work.scores[metric] if work.metric(metric).higher_is_better else -work.scores[metric]
-    if by == "spans":
-        return _span_weights(work.dataset, Signature.parse(work.metric(metric).signature).spec, resources)
+    if settings.by == "spans":
+        return _span_weights(work.dataset, _build_metric(settings, work, metric), resources)
     values = np.full(len(work.dataset), np.nan)
     for explanation in work.explanations:
         if explanation.metric == metric and explanation.place.side is Side.HYPOTHESIS and len(explanation.importance):
@@ -117,13 +124,13 @@ def _values(work: Run, metric: str, by: str, resources: Resources) -> FloatVecto
     return values
 
 
-def _span_weights(dataset: Dataset, spec: str, resources: Resources) -> FloatVector:
+def _span_weights(dataset: Dataset, metric: Metric, resources: Resources) -> FloatVector:
     """Return minus what the errors cost that a metric marks in each segment, by the weights of MQM; NaN: no answer."""
-    if not isinstance(as_metric(spec), SupportsErrorSpans):
-        raise UserError(f"{spec} marks no error spans: use --by score")
+    if not isinstance(metric, SupportsErrorSpans):
+        raise UserError(f"{spec_of(metric)} marks no error spans: use --by score")
     costs = [
         math.nan if spans is None else sum(GOOGLE.of(span.severity or "major", span.category or "") for span in spans)
-        for spans in predict_spans(dataset, spec, resources)
+        for spans in predict_spans(dataset, metric, resources)
     ]
     return -np.array(costs, dtype=np.float64)
 
