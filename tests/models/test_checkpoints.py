@@ -6,6 +6,7 @@ import re
 import sys
 import types
 import warnings
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from whyscore.models.checkpoints import (
     coder_of,
     config_of,
     find,
+    hyper_parameters,
     licence_of,
     need,
     package,
@@ -177,6 +179,21 @@ def test_a_state_dict_may_be_plain_or_in_a_trainers_wrapping(tmp_path: Path) -> 
     assert same(read(tmp_path / "model.ckpt", "comet"))
 
 
+@pytest.mark.parametrize(
+    ("pickled", "reason"),
+    [
+        (b"\x80\x02}r\xff\xff\xff\x3f.", "has place 1073741823 in 9 bytes"),
+        (b"\x80\x02}X\x00\x00\x10\x00" + b"a" * 2**20 + b"0.", "a/data.pkl has 1048586 bytes, more than the file"),
+    ],
+    ids=["places", "packed"],
+)
+def test_settings_beside_weights_take_no_more_memory_than_the_file(pickled: bytes, reason: str, tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "model.ckpt", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a/data.pkl", pickled)
+    with pytest.raises(DataError, match=re.escape(f"model.ckpt: is damaged: {reason}")):
+        hyper_parameters(tmp_path / "model.ckpt")
+
+
 def test_the_dictionaries_of_trainers_are_harmless(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name = "pytorch_lightning.utilities.parsing"
     module = types.ModuleType(name)
@@ -201,6 +218,12 @@ def test_a_damaged_file_is_an_error_of_ours(tmp_path: Path) -> None:
     (tmp_path / "model.ckpt").write_bytes(b"PK\x03\x04 and nothing more")
     with pytest.raises(DataError, match=re.escape(str(tmp_path / "model.ckpt"))):
         read(tmp_path / "model.ckpt", "comet")
+    torch.save(TENSORS, tmp_path / "old.bin", _use_new_zipfile_serialization=False)
+    content = (tmp_path / "old.bin").read_bytes()
+    storage = re.findall(rb"\d{9,}", content)[-1]  # it is named where it is used, and where its numbers stand
+    (tmp_path / "old.bin").write_bytes(content.replace(storage, b"x" * len(storage), 1))
+    with pytest.raises(DataError, match=r"old\.bin: is damaged: storage key"):
+        read(tmp_path / "old.bin", "comet")
     (tmp_path / "config.json").write_text("{")
     with pytest.raises(DataError, match="is not JSON"):
         read_json(tmp_path / "config.json")

@@ -39,7 +39,7 @@ from whyscore.models.pairs import Coder
 from whyscore.models.tensors import SUFFIX, check_tensors
 from whyscore.registry import spec_of
 from whyscore.settings import Precision
-from whyscore.text.files import State, digest_file, read_once, state_of, whole
+from whyscore.text.files import State, check_places, digest_file, read_once, state_of, whole
 from whyscore.types import Signature
 from whyscore.version import __version__
 
@@ -242,19 +242,26 @@ def hyper_parameters(path: Path) -> dict[str, object]:
 
     No tensor is read, and nothing of the file is run: what is no plain value becomes an empty stand-in.
     """
-    if not zipfile.is_zipfile(path):
-        return {}
     try:
-        with zipfile.ZipFile(path) as archive:
-            (name,) = (name for name in archive.namelist() if name.endswith("/data.pkl"))
-            content = _PlainValues(io.BytesIO(archive.read(name))).load()
+        if not zipfile.is_zipfile(path):
+            return {}
+        pickled = _read_entry(path, "/data.pkl")
+        check_places(pickled)
+        content = _PlainValues(io.BytesIO(pickled)).load()
     except Exception as error:
         # A damaged pickle raises whatever its instructions happen to run into.
-        raise DataError(
-            f"is damaged: {(str(error) or type(error).__name__).splitlines()[0]}", file=str(path)
-        ) from error
+        raise DataError(f"is damaged: {_first_line(error)}", file=str(path)) from error
     stored = content.get("hyper_parameters") if isinstance(content, Mapping) else None
     return dict(stored) if isinstance(stored, Mapping) else {}
+
+
+def _read_entry(path: Path, ending: str) -> bytes:
+    """Return the one entry of an archive whose name ends so; torch packs none, so each is smaller than the file."""
+    with zipfile.ZipFile(path) as archive:
+        (entry,) = (entry for entry in archive.infolist() if entry.filename.endswith(ending))
+        if entry.file_size > path.stat().st_size:
+            raise ValueError(f"{entry.filename} has {entry.file_size} bytes, more than the file")
+        return archive.read(entry)
 
 
 class _StandIn(dict[object, object]):
@@ -316,8 +323,7 @@ def _read(path: Path, who: str, *, trusted: bool) -> dict[str, "Tensor"]:
         try:
             loaded: dict[str, Tensor] = package("safetensors.torch", who).load_file(path)
         except (errors, OSError, ValueError, RuntimeError) as error:
-            reason = str(error).splitlines()[0]
-            raise DataError(f"is damaged or cut off: {reason}; fetch it again", file=str(path)) from error
+            raise DataError(f"is damaged or cut off: {_first_line(error)}; fetch it again", file=str(path)) from error
         return loaded
     return _tensors(_unpickle(path, who, trusted=trusted), path, who)
 
@@ -350,7 +356,7 @@ def read_yaml(text: str, who: str) -> object:
         return Loader(text).get_single_data()
     except Exception as error:
         # A tagged value (`!!int ''`, `!!timestamp x`) raises whatever the constructor of its kind runs into.
-        raise ValueError((str(error) or type(error).__name__).splitlines()[0]) from error
+        raise ValueError(_first_line(error)) from error
 
 
 def refuse(where: Path, missing: Sequence[str], unexpected: Sequence[str], sizes: Mapping[str, str]) -> None:
@@ -400,7 +406,7 @@ def device_of(name: str, who: str) -> str:
     try:
         torch.empty(0, device=name)
     except (RuntimeError, AssertionError) as error:
-        reason = str(error).split("\n", maxsplit=1)[0]
+        reason = _first_line(error)
         raise SpecError(f"{who}: cannot use the device {name!r} ({reason}); say auto, cpu, cuda or mps") from error
     return name
 
@@ -442,7 +448,7 @@ def _fetch(name: str, file: str) -> str:
 
 
 def _not_fetched(name: str, patterns: Sequence[str], error: Exception, who: str) -> MissingExtra:
-    reason = str(error).strip().split("\n", maxsplit=1)[0]
+    reason = _first_line(error)
     if type(error).__name__ == "GatedRepoError":
         page = f"https://huggingface.co/{name.partition('@')[0]}"
         return MissingExtra(f"{who}: {name} is gated. Accept the licence at {page} and log in with: hf auth login")
@@ -466,8 +472,13 @@ def _unpickle(path: Path, who: str, *, trusted: bool) -> object:
             "allow_pickle=True if you trust whoever made it",
             file=str(path),
         ) from error
-    except (RuntimeError, EOFError, OSError, ValueError, KeyError, IndexError, AttributeError, TypeError) as error:
-        raise DataError(f"is damaged: {str(error).splitlines()[0]}", file=str(path)) from error
+    except Exception as error:
+        # A damaged pickle raises whatever its instructions happen to run into.
+        raise DataError(f"is damaged: {_first_line(error)}", file=str(path)) from error
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
 def _tensors(content: object, path: Path, who: str) -> dict[str, "Tensor"]:
@@ -563,7 +574,7 @@ def build_network(  # noqa: D417 - `options` go to the network's class as they a
 
 
 def _unreadable(file: str, home: ModelLocation, error: Exception, who: str) -> MissingExtra:
-    reason = str(error).strip().split("\n", maxsplit=1)[0]
+    reason = _first_line(error)
     cure = "Fetch it again, or install the package it asks for; models that bring their own code are not run"
     return MissingExtra(f"{who}: {home.folder / file} cannot be read: {reason} {cure}")
 

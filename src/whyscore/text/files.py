@@ -13,6 +13,7 @@ import hashlib
 import json
 import math
 import os
+import pickletools
 import re
 import secrets
 import shutil
@@ -345,3 +346,14 @@ def has_name(file: TextIO) -> bool:
         return os.path.samestat(os.fstat(file.fileno()), Path(file.name).stat())
     except FileNotFoundError:
         return False
+
+
+_PUTS = {"PUT", "BINPUT", "LONG_BINPUT"}
+"""Put a value in a numbered place; readers of pickles take memory up to that number."""
+
+
+def check_places(pickled: bytes) -> None:
+    """Refuse a pickle that asks for more places than it has bytes: a few bytes would take all memory."""
+    for operation, place, _ in pickletools.genops(pickled):
+        if operation.name in _PUTS and isinstance(place, int) and place > len(pickled):
+            raise ValueError(f"has place {place} in {len(pickled)} bytes")

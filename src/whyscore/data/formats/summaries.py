@@ -25,7 +25,6 @@ thousand times: there are no more places and no more summaries in a file than it
 import io
 import math
 import pickle
-import pickletools
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -35,6 +34,7 @@ from typing import NoReturn, cast
 from whyscore.data.files import Limits, TextFile
 from whyscore.data.formats.jsonl import objects
 from whyscore.errors import DataError
+from whyscore.text.files import check_places
 from whyscore.types import Dataset, Entry, Segment
 
 ASPECTS = ("coherence", "consistency", "fluency", "relevance")
@@ -183,16 +183,6 @@ class _Plain(pickle.Unpickler):
         raise pickle.UnpicklingError("points outside the file")
 
 
-_PUTS = {"PUT", "BINPUT", "LONG_BINPUT"}
-"""Put a value in a numbered place; memory is asked for up to that number."""
-
-
-def _check_places(content: bytes) -> None:
-    for operation, argument, _ in pickletools.genops(content):
-        if operation.name in _PUTS and cast("int", argument) > len(content):
-            raise pickle.UnpicklingError(f"has place {argument} in {len(content)} bytes")
-
-
 def _plain_values(file: Path, limits: Limits) -> object:
     try:
         if file.stat().st_size > limits.file:
@@ -201,7 +191,7 @@ def _plain_values(file: Path, limits: Limits) -> object:
     except OSError as error:
         raise DataError(f"cannot be read: {error.strerror}", file=str(file)) from error
     try:
-        _check_places(content)
+        check_places(content)
         return cast("object", _Plain(io.BytesIO(content)).load())
     except Exception as error:  # a damaged file raises whatever its instructions happen to run into
         told = " ".join(str(error).split())[:200] or type(error).__name__
