@@ -270,7 +270,7 @@ def test_pairwise_reports_the_position_bias() -> None:
         assert judge.remarks([SEGMENT]) == [told]
 
 
-def test_an_error_is_kept_where_masking_it_raises_another_metric() -> None:
+def test_an_error_is_kept_where_masking_it_raises_another_metric(tmp_path: Path) -> None:
     errors = [{"quote": quote, "severity": "major"} for quote in ("and a cat", "have")]
     with serving(say(json.dumps({"errors": errors}))) as endpoint:
         judge = Judge(model="m", url=endpoint.url, protocol="mqm", against="reference")
@@ -278,7 +278,13 @@ def test_an_error_is_kept_where_masking_it_raises_another_metric() -> None:
         verified = replace(judge, verify="mask")
         assert verified.score([SEGMENT])[0] == -5
         span = verified.error_spans([SEGMENT])[0][0]
+        plain, masked = tmp_path / "plain.jsonl", tmp_path / "masked.jsonl"
+        for file, live in ((plain, judge), (masked, verified)):
+            live.with_answers(Answers(record=file)).score([SEGMENT])
     assert SEGMENT.hypothesis[span.start : span.end] == "and a cat"
+    for replayed in (Judge(recorded=str(plain), verify="mask"), Judge(recorded=str(masked))):
+        assert replayed.score([SEGMENT])[0] == -5
+        assert dict(replayed.signature().facts)["verifier"] == "chrf"
 
 
 # --- the endpoint

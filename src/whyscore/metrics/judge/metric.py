@@ -342,16 +342,19 @@ class Judge:
         """Return the judge whose answers are recorded: what the file says, with what was given beside it."""
         if self.recorded is None:
             return self
-        judge = _read_record(self.recorded).judge(self.model)
-        if judge is None:
+        spec = _read_record(self.recorded).judge(self.model)
+        if spec is None:
             return self
-        other = build_from_file(judge, "metric", self.recorded)
+        other = build_from_file(spec, "metric", self.recorded)
         if not isinstance(other, Judge):
-            raise DataError(f"answers of {judge}, which is not a judge", file=self.recorded)
+            raise DataError(f"answers of {spec}, which is not a judge", file=self.recorded)
         changed = {
             field.name: getattr(self, field.name) for field in fields(self) if field.init and self._differs(field.name)
         }
-        return cast("Self", replace(other, **{**changed, "recorded": self.recorded}))
+        # A judge that verifies reads its prompt when it is made, from the record if it has one: that comes afterwards.
+        judge = replace(other, **{**changed, "recorded": None})
+        object.__setattr__(judge, "recorded", self.recorded)
+        return cast("Self", judge)
 
     def _differs(self, name: str) -> bool:
         default = next(field.default for field in fields(self) if field.name == name)
