@@ -39,6 +39,8 @@ from whyscore.errors import ContractError, DataError, MissingExtra, SpecError, U
 from whyscore.settings import CODE, describe_type, fits, widen_number, with_article
 
 _FUNCTION = re.compile(r"[^\s(),='\"]+:[A-Za-z_][\w.]*")
+_IMPOSSIBLE = re.compile("[\0\ud800-\udc7f\udd00-\udfff]")
+"""Characters that no text and no path has; the other halves of surrogate pairs stand for bytes of paths."""
 _LIMIT = 10_000
 USUAL = {
     "chrf++": "chrf(word_order=2)",
@@ -83,6 +85,7 @@ def parse(text: str) -> Spec:
     stripped = text.strip()
     if len(stripped) > _LIMIT:
         raise SpecError(f"a spec of {len(stripped)} characters is too long; at most {_LIMIT} are read")
+    _refuse_characters(stripped, text)
     if stripped.casefold() in USUAL and not stripped.isidentifier():
         return parse(USUAL[stripped.casefold()])
     if stripped.endswith(".py"):
@@ -107,6 +110,11 @@ def parse(text: str) -> Spec:
     raise SpecError(f"cannot read the spec {text!r}: expected a name such as chrf or lime(samples=200)")
 
 
+def _refuse_characters(value: object, text: str) -> None:
+    if isinstance(value, str) and (character := _IMPOSSIBLE.search(value)):
+        raise SpecError(f"cannot read the spec {text!r}: no text or path has the character {character[0]!r}")
+
+
 def format_value(value: Value) -> str:
     """Return a value as it stands in a spec."""
     if isinstance(value, str):
@@ -120,6 +128,7 @@ def _value(node: ast.expr, text: str) -> Value:
     """Return what one node of the syntax tree stands for; everything but literals, names and calls is refused."""
     match node:
         case ast.Constant(value=bool() | int() | float() | str() | None as value):
+            _refuse_characters(value, text)
             return value
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             number = _value(operand, text)
@@ -390,7 +399,7 @@ def build_from_file(
     token = _REFUSE.set(refuse)
     try:
         return build(spec, kind)
-    except SpecError as error:
+    except (SpecError, UnknownName) as error:
         raise DataError(str(error), file=str(file)) from error
     finally:
         _REFUSE.reset(token)

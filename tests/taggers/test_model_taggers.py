@@ -77,6 +77,12 @@ def test_a_missing_pipeline_is_told_with_the_command_that_installs_it() -> None:
         Spacy(model="xx_none").tag(["a"])
 
 
+def test_an_installed_package_that_is_no_pipeline_is_told() -> None:
+    pytest.importorskip("spacy")
+    with pytest.raises(MissingExtra, match="spacy has no pipeline 'numpy'"):
+        Spacy(model="numpy").tag(["a cat"])
+
+
 def test_without_spacy_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spacy_module, "_version", lambda _: None)
     with pytest.raises(MissingExtra, match=re.escape("spacy needs extra packages: pip install 'whyscore[tagging]'")):

@@ -161,6 +161,6 @@ def _pipeline(name: str) -> _Pipeline:
         spacy = importlib.import_module("spacy")
     try:
         loaded: _Pipeline = spacy.load(name, exclude=["lemmatizer"])
-    except OSError as error:
+    except (OSError, AttributeError, TypeError) as error:  # an installed package without the function of a pipeline
         raise _missing(name) from error
     return loaded
