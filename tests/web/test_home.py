@@ -1,16 +1,17 @@
 """The home page lists runs, compares them and evaluates uploads within limits."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
 
 import whyscore as ws
+from support.answers import make_no_report
 from whyscore.runs.evaluate import evaluate
 from whyscore.types import Dataset, Entry, Segment
-from whyscore.web import ServeSettings, uploads
+from whyscore.web import ServeSettings, app, uploads
 from whyscore.web.app import create
 
 UPLOAD = {"X-Whyscore": "upload"}
@@ -64,7 +65,8 @@ def test_runs_are_compared_and_every_page_leads_back(client: TestClient) -> None
     assert str(Path.home().root + "tmp") not in broken.text
 
 
-def test_reports_are_made_within_the_limits_of_a_request(tmp_path: Path) -> None:
+def test_reports_are_made_within_the_limits_of_a_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app.live, "answer_report", make_no_report)
     data = Dataset("pets", (Entry("0", "mt", Segment("a cat", None, ("a dog",))),))
     evaluate(data, ["chrf"], output=tmp_path / "run", draws=20)
     server = create(ServeSettings(seconds=0.1), {"run": tmp_path / "run"})
@@ -100,6 +102,31 @@ def test_what_cannot_be_evaluated_is_refused(
 ) -> None:
     answer = client.post("/api/uploads", params={"name": name, "metric": metrics}, content=body, headers=UPLOAD)
     assert (answer.status_code, message in answer.json()["error"]) == (422, True)
+
+
+@pytest.mark.parametrize("name", ["..tsv", "...tsv"])
+def test_names_of_folders_above_are_no_names_of_uploads(client: TestClient, name: str) -> None:
+    answer = client.post("/api/uploads", params={"name": name}, content=TABLE.encode(), headers=UPLOAD)
+    found = finished(client, answer.json())
+    assert (found["state"], str(found["run"])[:6]) == ("done", "upload")
+
+
+def test_an_upload_may_end_while_home_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    shared: list[MutableMapping[str, Path]] = []
+
+    def share(runs: MutableMapping[str, Path], memory: int) -> uploads.Uploads:
+        shared.append(runs)
+        return uploads.Uploads(runs, memory)
+
+    def end_upload(name: str, folder: Path) -> app._Row:
+        shared[0][f"{name} again"] = folder
+        return app._Row(name)
+
+    monkeypatch.setattr(app, "Uploads", share)
+    monkeypatch.setattr(app, "_row", end_upload)
+    with TestClient(create(None, {"a": Path("a"), "b": Path("b")}), base_url="http://localhost") as client:
+        assert client.get("/").status_code == 200
+    assert len(shared[0]) == 4
 
 
 def test_pages_elsewhere_cannot_upload_and_damaged_files_are_explained(client: TestClient) -> None:

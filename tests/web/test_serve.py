@@ -76,7 +76,11 @@ def test_settings_are_those_of_python_too(client: TestClient) -> None:
     answer = client.post("/api/explain", json={"segment": PAIR, "settings": {"unit": "char"}})
     expected = ws.explain([ws.Segment("a cat", None, ("a dog",))], "chrf", "erasure", unit="char")
     assert [word["importance"] for word in answer.json()["texts"][0]["words"]] == expected[0].importance.tolist()
-    for wrong, told in (({"masker": "x"}, "'masker' cannot be set"), ({"unit": "a.py:f"}, "one of 'word'")):
+    for wrong, told in (
+        ({"masker": "x"}, "'masker' cannot be set"),
+        ({"unit": "a.py:f"}, "one of 'word'"),
+        ({"seed": 10**400}, "seed is too large here"),
+    ):
         answer = client.post("/api/explain", json={"segment": PAIR, "settings": wrong})
         assert (answer.status_code, told in answer.json()["error"]) == (422, True)
     answer = client.post("/api/explain", json={"segment": PAIR, "settings": {"repeat": 0}})
@@ -399,6 +403,38 @@ def test_other_machines_need_a_token(capsys: pytest.CaptureFixture[str]) -> None
         client.cookies.clear()
         page = client.get("/?token=abc")
         assert (page.status_code, "token" in str(page.url)) == (200, False)
+
+
+def test_logs_hold_no_token_and_nothing_that_a_client_writes_there() -> None:
+    command = [sys.executable, "-m", "whyscore", "serve", "--token", "s-same", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8") as server:
+        assert server.stdout is not None
+        port = next(
+            found[1] for line in server.stdout if (found := re.search(r"running on http://127.0.0.1:(\d+)", line))
+        )
+        for path in ("/?token=s-same", "/?token=s-sam", "/api/components?a=1&token=s%2dsame&b="):
+            with socket.create_connection(("127.0.0.1", int(port))) as connection:
+                connection.sendall(
+                    f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n".encode()
+                    + b"X-Forwarded-For: \x9b31mred\r\n\r\n"
+                )
+                assert connection.recv(20).startswith((b"HTTP/1.1 303", b"HTTP/1.1 401"))
+        server.terminate()
+        lines = [line for line in server.stdout if "GET" in line]
+    assert [line.split('"')[1] for line in lines] == ["GET / HTTP/1.1"] * 2 + ["GET /api/components?a=1&b= HTTP/1.1"]
+    assert all("127.0.0.1" in line and "red" not in line for line in lines)
+
+
+def test_problems_look_alike_and_addresses_have_a_length(client: TestClient) -> None:
+    head = {"Content-Type": "application/json"}
+    answers = {
+        400: client.post("/api/score", content=b"\xff", headers=head),
+        404: client.get("/no"),
+        405: client.put("/api/score"),
+        431: client.get("/", params={"a": "a" * 16_000}),
+    }
+    assert {status: answer.status_code for status, answer in answers.items()} == {status: status for status in answers}
+    assert all(list(answer.json()) == ["error"] for answer in answers.values())
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])

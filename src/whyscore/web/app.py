@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager
 from functools import cache, lru_cache
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, NamedTuple, TypeVar
+from typing import Annotated, NamedTuple, TypeVar, cast
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
@@ -44,6 +44,7 @@ try:
     from fastapi import Depends, FastAPI, Header, Query, Request
     from fastapi.exceptions import RequestValidationError
     from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+    from starlette.exceptions import HTTPException
     from starlette.middleware.trustedhost import TrustedHostMiddleware
 except ImportError as error:
     raise MissingExtra.of("whyscore serve", "web") from error
@@ -80,6 +81,7 @@ def create(
     if settings.token:
         app.add_middleware(WithToken, token=settings.token)
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=[*LOOPBACK, settings.host, *settings.allow_hosts])
+    app.exception_handler(HTTPException)(_fail)
     app.exception_handler(RequestValidationError)(_misunderstood)
     app.exception_handler(WhyscoreError)(_refuse)
     shown = dict(runs or {})
@@ -120,7 +122,8 @@ class Reports:
 def _pages(app: FastAPI, runs: Mapping[str, Path]) -> None:
     @app.get("/", include_in_schema=False)
     def home() -> Response:
-        rows = sorted((_row(name, folder) for name, folder in runs.items()), key=lambda row: row.created, reverse=True)
+        shown = tuple(runs.items())  # an upload may add one meanwhile
+        rows = sorted((_row(name, folder) for name, folder in shown), key=lambda row: row.created, reverse=True)
         limits = {"metrics": METRICS, "suffixes": SUFFIXES, "megabytes": BODY // 1_000_000, "entries": ENTRIES}
         return _page("home.html", {"runs": rows} | limits)
 
@@ -257,6 +260,12 @@ async def _misunderstood(_: Request, error: Exception) -> Response:
     return JSONResponse({"error": "; ".join(reasons) or "not understood"}, 422)
 
 
+async def _fail(_: Request, error: Exception) -> Response:
+    """Say what the framework found wrong with a request in the words of all other problems."""
+    problem = cast("HTTPException", error)
+    return JSONResponse({"error": str(problem.detail)}, problem.status_code, headers=problem.headers)
+
+
 async def _refuse(_: Request, error: Exception) -> Response:
     """Say why a question was refused; a failure of our own is a 500 without details of the machine."""
     if isinstance(error, UserError):
@@ -340,6 +349,7 @@ def serve(
         log_level=level,
         server_header=False,
         http=Connection,
+        proxy_headers=False,  # a client could write what it likes into the log
         ws="none",
         h11_max_incomplete_event_size=HEADERS,
     )

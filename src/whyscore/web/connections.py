@@ -15,7 +15,7 @@ import asyncio
 import hmac
 from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING
-from urllib.parse import parse_qs
+from urllib.parse import parse_qsl, urlencode
 
 from whyscore.errors import MissingExtra
 
@@ -109,6 +109,9 @@ class LimitedBodies:
 
     async def _read(self, scope: "Scope", receive: "Receive", body: bytearray) -> JSONResponse | None:
         """Read a body; return why it is refused."""
+        address = len(scope.get("raw_path", b"")) + len(scope.get("query_string", b""))
+        if address + sum(len(name) + len(value) for name, value in scope["headers"]) > HEADERS:
+            return _refuse(431, f"the address and the headers may have at most {HEADERS} bytes")
         announced = Headers(scope=scope).get("content-length", "0")
         if announced.isdecimal() and int(announced[:20]) > BODY:
             return _refuse(413, f"a request may have at most {BODY} bytes")
@@ -160,14 +163,17 @@ class WithToken:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        # Logs show the address of a request as it is here: without the token.
+        scope["query_string"] = urlencode([pair for pair in query if pair[0] != "token"]).encode()
         headers = Headers(scope=scope)
         kind, _, shown = headers.get("authorization", "").partition(" ")
         if (kind.lower() == "bearer" and self._is_right(shown)) or self._is_right(_cookie(headers.get("cookie", ""))):
             await self.app(scope, receive, send)
             return
-        token = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
+        token = next((value for name, value in query if name == "token"), "")
         if scope["method"] == "GET" and self._is_right(token):
-            # Without the token in its address the page can be shared, and no log or history keeps it.
+            # Without the token in its address the page can be shared, and no history keeps it.
             page = RedirectResponse("/" + scope["path"].lstrip("/\\"), 303)
             page.set_cookie(COOKIE, token, httponly=True, samesite="strict")
             await page(scope, receive, send)

@@ -19,8 +19,8 @@ from whyscore.settings import Setting, make, settings_of
 METRICS = ("bleu", "chrf", "ter", "rouge", "token_f1", "qe", "xbertscore", "mee", "sbert", "length_ratio")
 EXPLAINERS = ("erasure", "lime", "shap", "partition", "intrinsic", "matching", "random")
 
-_LARGEST = {"metric": 100, "explainer": 20_000}
-"""The largest number that an option may have."""
+_LARGEST = {"metric": 100, "explainer": 20_000, "settings": 2**31}
+"""The largest number that an option of a component, or a setting, may have."""
 
 UNITS = ("word", "char", "auto", "sentence")
 
@@ -71,6 +71,7 @@ def list_settings(kind: type) -> dict[str, tuple[Setting, Values]]:
 def make_settings(kind: type[S], options: Mapping[str, Option]) -> S:
     """Return settings made of values that may be set over the network; everything else is refused."""
     _check_open("settings", options, {name: values for name, (_, values) in list_settings(kind).items()})
+    _check_size("settings", options, _LARGEST["settings"])
     return make(kind, options)
 
 

@@ -113,7 +113,7 @@ class Uploads:
             raise UserError(f"cannot read the language pair {pair!r}: write it like de-en")
         if sum(upload.state in ("waiting", "running") for upload in self._uploads.values()) > WAITING:
             raise UserError("too many uploads are waiting: try again later")
-        stem = re.sub(r"[^\w.-]+", "-", Path(name).stem)[:60] or "upload"
+        stem = re.sub(r"[^\w.-]+", "-", Path(name).stem)[:60].strip(".") or "upload"  # `..` is no name of a folder
         key = secrets.token_urlsafe(12)
         place = Path(self._place.name) / key
         place.mkdir()
