@@ -101,15 +101,17 @@ def html(text: str, spans: Sequence[Span], importance: Sequence[float], largest:
 
 _PICTURES = {code: chr(0x2400 + code) for code in range(0x20)} | {0x7F: "␡"}
 _CODES = {code: f"\\x{code:02x}" for code in range(0x80, 0xA0)}  # the second block has no pictures in Unicode
+# Embeddings, overrides and isolates: one that is not closed turns the rest of the line around.
+_DIRECTIONS = {code: f"\\u{code:04x}" for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))}
 _SEPARATORS = {0x2028: " ", 0x2029: " "}
 _BLANKS = {ord("\n"): " ", ord("\t"): " "}
-ON_ONE_LINE = _PICTURES | _CODES | _SEPARATORS | _BLANKS
-"""For `str.translate`: pictures for control characters, and blanks for newlines and tabs."""
+ON_ONE_LINE = _PICTURES | _CODES | _DIRECTIONS | _SEPARATORS | _BLANKS
+"""For `str.translate`: pictures or codes for control characters, and blanks for newlines and tabs."""
 _VISIBLE = {code: shown for code, shown in ON_ONE_LINE.items() if code not in _BLANKS}
 
 
 def visible(text: str) -> str:
-    r"""Return a text with pictures for control characters; newlines and tabs stay.
+    r"""Return a text with pictures or codes for control characters; newlines and tabs stay.
 
     >>> visible("red \x1b[31m")
     'red ␛[31m'

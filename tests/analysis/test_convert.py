@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from support.cli import Run
 from whyscore.analysis.convert import categorise, convert, spans_by, thresholds_of, to_submission
 from whyscore.analysis.explain import explain
 from whyscore.analysis.metaeval.settings import MetaevalWordsSettings
@@ -283,3 +284,17 @@ def test_spans_and_scores_go_into_the_file_they_were_read_from(tmp_path: Path) -
     assert 'its:locQualityIssueSeverity="25">dog</mrk></target>' in written
     assert '<note from="whyscore">token_f1 erasure 0.5</note></trans-unit>' in written
     assert read_foreign(tmp_path / "y.xlf").entries[0].segment == data.entries[0].segment
+
+
+@pytest.mark.parametrize("target", ["mqm", "marot", "mtme", "wmtqe"])
+@pytest.mark.parametrize("character", ["\n", "\t", "\r"])
+def test_a_name_adds_no_row_to_a_file_that_knows_no_quotes(target: str, character: str, run: Run) -> None:
+    rows = [
+        {"id": "0", "system": name, "source": "a", "hypothesis": "a cat", "spans": [{"start": 0, "end": 1}]}
+        for name in (f"x{character}forged", "y")
+    ]
+    Path("data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    done = run("convert", "data.jsonl", "--to", target, "-o", "out.tsv")
+    assert done.code == 3
+    assert "has a tab or a line end" in done.err
+    assert not Path("out.tsv").exists()

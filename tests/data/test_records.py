@@ -258,9 +258,10 @@ def test_a_record_that_is_no_json_is_refused() -> None:
     assert line({"score": np.float32(0.5), "n": np.int64(3)}) == '{"score": 0.5, "n": 3}\n'
 
 
-def test_characters_are_not_escaped_but_half_pairs_are() -> None:
+def test_characters_are_not_escaped_but_half_pairs_and_controls_are() -> None:
     assert line({"text": "é𝄞\u2028"}) == '{"text": "é𝄞\u2028"}\n'
-    assert line({"text": "é\ud800"}) == '{"text": "\\u00e9\\ud800"}\n'
+    assert line({"text": "é\ud800"}) == '{"text": "é\\ud800"}\n'
+    assert line({"text": "\x1b\x7f\x9b\u202e"}) == '{"text": "\\u001b\\u007f\\u009b\\u202e"}\n'
 
 
 def records_file(folder: Path, text: str) -> Path:

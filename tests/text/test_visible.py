@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from support.cli import Run
 from whyscore.marking import ON_ONE_LINE, visible
 
-HOSTILE = "a \x1b[2Jb \x1b]0;title\x07 \x9b31m c\x7f\r"
+DIRECTIONS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+HOSTILE = f"a \x1b[2Jb \x1b]0;title\x07 \x9b31m c\x7f\r {DIRECTIONS}"
 
 
 @given(st.text())
@@ -18,7 +19,7 @@ def test_no_control_character_is_left(text: str) -> None:
         assert not [c for c in made if (c < " " or "\x7f" <= c < "\xa0") and c not in kept]
 
 
-@given(st.text(st.characters(exclude_categories=["Cc"])))
+@given(st.text(st.characters(exclude_categories=["Cc", "Zl", "Zp"], exclude_characters=DIRECTIONS)))
 def test_other_characters_stay(text: str) -> None:
     assert visible(text) == text.translate(ON_ONE_LINE) == text
 
@@ -33,8 +34,9 @@ def test_hostile_texts_names_and_messages_are_shown_harmless(run: Run) -> None:
         ("evaluate", "data.jsonl", "-m", "chrf", "-o", "run"),
         ("score", HOSTILE, "-m", "chrf"),
     ):
-        done = run(*asked)
-        assert not set("\x1b\x07\x9b\x7f") & set(done.out + done.err), asked
+        for output in ("text", "markdown", "latex", "json", "jsonl") if asked[0] in ("score", "explain") else (None,):
+            done = run(*asked, *(("-f", output) if output else ()))
+            assert not set("\x1b\x07\x9b\x7f" + DIRECTIONS) & set(done.out + done.err), (asked, output)
 
 
 def test_a_newline_in_a_name_forges_no_message(run: Run) -> None:

@@ -31,7 +31,7 @@ from whyscore.data.formats.mqm import mqm_rows
 from whyscore.data.formats.wmt26 import wmt26_lines
 from whyscore.data.formats.xliff import read_xliff, with_spans
 from whyscore.data.records import StoredExplanations, span_lines
-from whyscore.data.writing import write_lines
+from whyscore.data.writing import tab_separated, write_lines
 from whyscore.errors import DataError, SpecError, UserError
 from whyscore.protocols import Tagger
 from whyscore.registry import build
@@ -237,7 +237,7 @@ def convert(dataset: Dataset, to: str, *, settings: ConvertSettings) -> Converte
         "xcomet": json_span_lines(dataset, "xcomet", lost),
         "pearmut": json_span_lines(dataset, "pearmut", lost, settings.offsets),
         "mtme": mtme_lines(dataset, lost),
-        "mqm": ("\t".join(row) + "\n" for row in mqm_rows(dataset, lost)),
+        "mqm": map(tab_separated, mqm_rows(dataset, lost)),
         "marot": marot_lines(dataset, lost),
         "wmt26": wmt26_lines(dataset, lost, texts=True),
         "wmtqe": wmtqe_lines(dataset, lost),

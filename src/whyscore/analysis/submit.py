@@ -52,7 +52,7 @@ from whyscore.data.formats.eval4nlp import (
 )
 from whyscore.data.formats.wmt26 import ERROR_FREE, ESA, read_wmt26, wmt26_lines
 from whyscore.data.naming import refuse_twice
-from whyscore.data.writing import make_folder, write_lines
+from whyscore.data.writing import make_folder, tab_separated, write_lines
 from whyscore.errors import DataError
 from whyscore.protocols import Explainer, Metric, SupportsErrorSpans, SupportsScale
 from whyscore.registry import parse
@@ -173,7 +173,7 @@ def submit_scores(
         table = _Scores(name, dataset, metric, result, settings)
         for level, rows in (("sys", table.systems()), ("seg", table.segments())):
             files.append(place / f"{name}.{level}.score")
-            write_lines(files[-1], ("\t".join(row) + "\n" for row in rows))
+            write_lines(files[-1], map(tab_separated, rows))
     return Submitted(place, tuple(files))
 
 

@@ -28,7 +28,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, TextIO
 
-from whyscore.errors import ExecutionError, UserError
+from whyscore.errors import DataError, ExecutionError, UserError
 from whyscore.text.files import has_locks, has_name, held_folder, hold, open_sibling
 
 LOCK = ".lock"
@@ -257,3 +257,15 @@ def _raise_with_path(path: str | Path) -> Iterator[None]:
         if error.errno in _FULL:
             raise ExecutionError(f"{path}: the disk is full; free some space and run again, nothing is lost") from error
         raise UserError(f"{path}: cannot be written: {error.strerror}. Choose another location") from error
+
+
+def tab_separated(cells: Sequence[str]) -> str:
+    """Return a row of a format that knows no quotes; a cell that would begin another cell or row is refused."""
+    row = "\t".join(cells)
+    if row.count("\t") != len(cells) - 1 or "\n" in row or "\r" in row:
+        cell = next(cell for cell in cells if set(cell) & set("\t\n\r"))
+        raise DataError(
+            f"{cell!r} has a tab or a line end, which rows separated by tabs cannot hold: remove it, or take a format "
+            "of JSON lines"
+        )
+    return f"{row}\n"

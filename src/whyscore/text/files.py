@@ -206,7 +206,8 @@ Reason = Literal[
 
 REASONS: tuple[Reason, ...] = get_args(Reason)
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_UNSHOWN = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""What JSON need not escape, but a terminal obeys or no file can hold."""
 
 
 def number(value: float | None) -> float | None:
@@ -215,7 +216,7 @@ def number(value: float | None) -> float | None:
 
 
 def line(record: Mapping[str, object]) -> str:
-    r"""Return a record as one line of JSON with its newline; keys keep their order, characters are not escaped.
+    r"""Return a record as one line of JSON with its newline; keys keep their order, control characters are escaped.
 
     >>> line({"id": "é", "score": 0.1})
     '{"id": "é", "score": 0.1}\n'
@@ -224,10 +225,18 @@ def line(record: Mapping[str, object]) -> str:
         text = json.dumps(record, ensure_ascii=False, allow_nan=False, default=_plain)
     except (TypeError, ValueError) as error:
         raise ContractError(f"a record cannot be written as JSON: {error}; it is {record!r}") from error
-    if not text.isascii() and _SURROGATE.search(text):
-        # Half a surrogate pair has no UTF-8 form; escaped, it reads back as it was.
-        text = json.dumps(record, allow_nan=False, default=_plain)
-    return f"{text}\n"
+    return f"{escape_controls(text)}\n"
+
+
+def escape_controls(text: str) -> str:
+    r"""Return JSON that reads back equal, without characters that a terminal obeys or that have no UTF-8 form.
+
+    >>> escape_controls('"é\x9b31m"')
+    '"é\\u009b31m"'
+    """
+    if text.isascii() and "\x7f" not in text:
+        return text
+    return _UNSHOWN.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def check_reason(reason: str) -> str:

@@ -37,6 +37,7 @@ from whyscore.data.formats.mqm import COLUMNS, NO_ERROR, Rating, read_ratings, t
 from whyscore.data.formats.spans import BadSpan, number_at, whole_at
 from whyscore.data.formats.word_lines import tag_lines
 from whyscore.data.naming import system_names
+from whyscore.data.writing import tab_separated
 from whyscore.errors import DataError
 from whyscore.stats.spans import Thresholds, to_levels, to_spans
 from whyscore.text.files import line as json_line
@@ -390,7 +391,7 @@ def mtme_lines(dataset: Dataset, lost: Tally) -> Iterator[str]:
     for entry in dataset.entries:
         rating = mtme_rating(entry.spans, lost)
         written = "None" if rating is None else json.dumps(rating, ensure_ascii=False)
-        yield f"{entry.system}\t{written}\t{_rater(entry)}\n"
+        yield tab_separated((entry.system, written, _rater(entry)))
 
 
 def _rater(entry: Entry) -> str:
@@ -430,12 +431,8 @@ def _marot_spans(row: Rating, segment: Segment, file: str) -> Iterator[ErrorSpan
 
 def marot_lines(dataset: Dataset, lost: Tally) -> Iterator[str]:
     """Yield Marot rows, spans as white-space tokens."""
-    yield (
-        "\t".join(
-            [*("docSegId" if c == "doc_id" else "globalSegId" if c == "seg_id" else c for c in COLUMNS), "metadata"]
-        )
-        + "\n"
-    )
+    names = {"doc_id": "docSegId", "seg_id": "globalSegId"}
+    yield tab_separated([*(names.get(column, column) for column in COLUMNS), "metadata"])
     for number, entry in enumerate(dataset.entries):
         if entry.spans is None:
             lost["unrated segment"] += 1
@@ -448,7 +445,7 @@ def marot_lines(dataset: Dataset, lost: Tally) -> Iterator[str]:
         rows = [row for span in entry.spans if (row := _marot_row(span, texts, lost))]
         for category, severity, spans in rows or [(NO_ERROR, NO_ERROR, {})]:
             about = json.dumps({"segment": tokens, **spans}, ensure_ascii=False)
-            yield "\t".join([*base, category, severity, about]) + "\n"
+            yield tab_separated([*base, category, severity, about])
 
 
 def _marot_row(span: ErrorSpan, texts: Mapping[Side, Words], lost: Tally) -> tuple[str, str, dict[str, object]] | None:
@@ -488,7 +485,7 @@ def read_wmtqe(path: str | Path) -> Dataset:
 
 def wmtqe_lines(dataset: Dataset, lost: Tally) -> Iterator[str]:
     """Yield a header and one row a segment, as the gold files of WMT QE task 2 have them."""
-    yield "\t".join(_WMTQE) + "\n"
+    yield tab_separated(_WMTQE)
     languages = "-".join(dataset.languages) if dataset.languages else "-"
     for entry in dataset.entries:
         if entry.spans is None:
@@ -496,7 +493,7 @@ def wmtqe_lines(dataset: Dataset, lost: Tally) -> Iterator[str]:
             continue
         lists = wmtqe_lists(entry.spans, entry.segment.hypothesis, lost)
         cells = (str(entry.extra.get("lp", languages)), entry.system, entry.id, entry.segment.hypothesis, *lists)
-        yield "\t".join(cells) + "\n"
+        yield tab_separated(cells)
 
 
 def read_tags(path: str | Path, texts: Dataset) -> Dataset:
