@@ -2,6 +2,7 @@
 
 import csv
 import re
+import tracemalloc
 from pathlib import Path
 
 import openpyxl
@@ -393,6 +394,21 @@ def test_a_workbook_is_a_table(tmp_path: Path) -> None:
     data = read(path)
     assert (data.systems, data.ids) == (("Engine A", "Engine B"), ("1", "2.5"))
     assert data.entries[0].segment == Segment("the cat", "eine Katze", ("a cat",))
+
+
+def test_cells_far_out_take_no_memory(tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    book.active.append(("mt", "ref"))
+    for row in range(2, 802):
+        book.active.append(("a", "b"))
+        book.active.cell(row, 16_384, "far out")
+    book.save(tmp_path / "x.xlsx")
+    tracemalloc.start()
+    try:
+        assert len(read(tmp_path / "x.xlsx")) == 800
+        assert tracemalloc.get_traced_memory()[1] < 20_000_000  # filled in, the rows alone would take 105,000,000
+    finally:
+        tracemalloc.stop()
 
 
 def test_formulas_of_a_workbook_are_not_evaluated(tmp_path: Path) -> None:

@@ -178,6 +178,8 @@ def _check_widths(file: str, rows: Rows, width: int) -> None:
 
 
 _FREE = 10_000_000
+_ROWS = 1_048_576
+"""Rows that a sheet of Excel has."""
 
 
 def xlsx_of(path: str | Path, options: Options) -> Dataset:
@@ -229,14 +231,19 @@ def _rows(path: str | Path) -> Iterator[list[str]]:
     try:
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
         try:
-            for row in book.worksheets[0].iter_rows(values_only=True):
-                yield ["" if cell is None else _text(cell) for cell in row]
+            # A cell far out, or a size that the sheet only claims, would make openpyxl fill in billions of empty cells.
+            sheet, width = book.worksheets[0], None
+            for first, last in ((1, 1), (2, _ROWS)):
+                for row in sheet.iter_rows(min_row=first, max_row=last, max_col=width, values_only=True):
+                    yield ["" if cell is None else _text(cell) for cell in row]
+                    width = width or max((k for k, cell in enumerate(row, start=1) if cell is not None), default=1)
         finally:
             book.close()
     except DataError:
         raise
     except Exception as error:  # openpyxl raises whatever its parsers do on a damaged file
-        raise DataError(f"the workbook is damaged: {error or type(error).__name__}", file=str(path)) from error
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        raise DataError(f"the workbook is damaged: {reason}", file=str(path)) from error
 
 
 def _text(cell: object) -> str:
