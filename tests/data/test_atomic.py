@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from whyscore.data.writing import cut_torn_line, open_whole, temporary_folder, write_lines
-from whyscore.errors import ExecutionError, UserError
+from whyscore.errors import DataError, ExecutionError, UserError
 
 
 def failing() -> Iterator[str]:
@@ -96,6 +96,14 @@ def test_a_folder_in_the_way_or_missing_is_an_error(tmp_path: Path) -> None:
         write_lines(path, ["x\n"])
     with pytest.raises(UserError, match=re.escape(f"{path}: cannot be written: No such file or directory")):
         cut_torn_line(path)
+
+
+def test_the_name_of_a_file_that_is_not_utf8_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(
+        DataError, match=r"run\.json: cannot be written: .*'old\\udcff\.txt' is not UTF-8\. Rename the file"
+    ):
+        write_lines(tmp_path / "run.json", ["old\udcff.txt"])
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_closed_pipe_is_not_turned_into_an_error_of_the_file(tmp_path: Path) -> None:

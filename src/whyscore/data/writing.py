@@ -36,6 +36,7 @@ _HOLDER = re.compile(r"process (?P<number>\d+) on (?P<machine>.*), since ")
 _PREFIX = "whyscore-store-"
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _LEVEL = 3  # of explanations 1/7 of the bytes is left; 6 leaves 1/9 in more than twice the time
+_NEAR = 10  # characters shown on each side of one that cannot be written
 _GZIP = 31  # the largest window, with the header and trailer of gzip
 
 
@@ -257,6 +258,9 @@ def _raise_with_path(path: str | Path) -> Iterator[None]:
         if error.errno in _FULL:
             raise ExecutionError(f"{path}: the disk is full; free some space and run again, nothing is lost") from error
         raise UserError(f"{path}: cannot be written: {error.strerror}. Choose another location") from error
+    except UnicodeEncodeError as error:  # texts were read as UTF-8: only the name of a file can hold other bytes
+        near = error.object[max(0, error.start - _NEAR) : error.end + _NEAR]
+        raise DataError(f"{path}: cannot be written: {near!r} is not UTF-8. Rename the file of that name") from error
 
 
 def tab_separated(cells: Sequence[str]) -> str:
