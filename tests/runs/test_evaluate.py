@@ -660,6 +660,8 @@ def test_no_gate_passes_on_nothing() -> None:
         ({"explainers": ("logprob(path='no')",)}, "^no: "),
         ({"explainers": ("evidence(lexicon='no')",)}, "^no: "),
         ({"explainers": ("erasure(masker=infill_file('no'))",)}, "^no: "),
+        ({"explainers": ("intrinsic",)}, "has no word scores of its own: explain it with erasure, lime or shap"),
+        ({"explainers": ("attention",)}, "attention"),
     ],
 )
 def test_what_a_spec_needs_and_is_not_there_is_found_before_any_work(
@@ -668,10 +670,10 @@ def test_what_a_spec_needs_and_is_not_there_is_found_before_any_work(
     def score(_: Sequence[Segment]) -> list[float]:
         raise AssertionError("there was work")
 
-    with pytest.raises((DataError, MissingExtra), match=message):
+    with pytest.raises((DataError, MissingExtra, SpecError), match=message):
         evaluate(small, [score, "chrf"], output=tmp_path / "run", **settings)
     if "explainers" in settings:
-        with pytest.raises(DataError, match=message):
+        with pytest.raises((DataError, SpecError), match=message):
             explain(small, score, settings["explainers"][0])  # type: ignore[index]
 
 

@@ -135,7 +135,10 @@ def make_plan(
     splitter = build(unit, "splitter") if isinstance(unit, str) else unit
     if unit == "word" and isinstance(explaining, FollowsOriginal) and explaining.mode == "compat":
         splitter = WhiteSpace("space")  # as the packages that compat follows cut their texts
-    return Plan(orient(metric), explaining, hiding, splitter, seed, repeat, window)
+    plan = Plan(orient(metric), explaining, hiding, splitter, seed, repeat, window)
+    if not isinstance(explaining, Explainer):
+        _word_scorer(plan)  # a metric without them is refused before any work
+    return plan
 
 
 def sides_of(sides: Sequence[str | Side] | None) -> frozenset[Side]:

@@ -168,6 +168,9 @@ def request_metrics(
             raise SpecError(f"the metric {name!r} is given twice: name it once")
     explainers = explainers_for(instances, settings.explainers)
     budget = settings.budget
+    for metric, who in zip(instances, explainers, strict=True):
+        if who is not None and budget != 0:
+            make_plan(metric, who)  # one that cannot explain the metric is refused before anything is scored
     return [
         RequestedMetric(
             name,
