@@ -216,11 +216,11 @@ def _is_known(pair: _Pair, setting: Setting) -> bool:
 
 def _match_pair(pair: _Pair, sided: Mapping[str, Sided]) -> FloatVector:
     text, other = sided[pair.words.text], sided[pair.other]
-    similarity = match(other, text)
-    if similarity is None:
+    matched = match(other, text)
+    if matched is None:
         return np.full(len(pair.words), np.nan)
     spans = [(start, end) for start, end in text.spans.tolist()]
-    return -pool_words(pair.words, Pieces(spans, text.pieces), similarity.hypothesis, fill="null").values
+    return -pool_words(pair.words, Pieces(spans, text.pieces), matched.hypothesis.similarity, fill="null").values
 
 
 def _links(pair: _Pair, lexicon: Lexicon | None) -> FloatVector:

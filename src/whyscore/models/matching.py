@@ -10,7 +10,7 @@
 
 All of it is float64, from vectors in float32. A zero vector has cosine 0 with everything.
 
-Each distinct text is encoded once, and kept while there is memory for it.
+Each distinct text is encoded once, each distinct pair matched once, and both are kept while there is memory for them.
 
 Pieces as units: all pieces of the model's tokenizer. Special ones are left out (`exclude`), weigh nothing but can be
 the best match (`weightless`), or count like the others (`include`). The piece with which multilingual models mark a
@@ -79,15 +79,27 @@ class Sided(NamedTuple):
         return self.vectors.nbytes
 
 
+class Matched(NamedTuple):
+    """What the units of a text find in the text they are matched with."""
+
+    similarity: FloatVector
+    """The similarity of each unit."""
+    best: NDArray[np.intp]
+    """The run of the other text that is most similar to each unit."""
+    cosine: FloatVector
+    """Its cosine with the unit."""
+
+
 class Pair(NamedTuple):
     """A matched pair of texts."""
 
-    cosines: FloatMatrix
-    """Runs of the other text x runs of the hypothesis."""
-    other: FloatVector
-    """The similarity of each unit of the other text."""
-    hypothesis: FloatVector
-    """The similarity of each unit of the hypothesis."""
+    other: Matched
+    hypothesis: Matched
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory it takes."""
+        return sum(values.nbytes for side in self for values in side)
 
 
 class Numbers(NamedTuple):
@@ -124,18 +136,28 @@ def match(other: Sided, hypothesis: Sided) -> Pair | None:
     """Return the matched pair; None where one of the texts has nothing to match."""
     if other.empty or hypothesis.empty:
         return None
+    return _match(other, hypothesis)
+
+
+def _match(other: Sided, hypothesis: Sided) -> Pair:
     table = cosines(other, hypothesis)
     both = other.whole is not None and hypothesis.whole is not None
     whole = [float(other.whole @ hypothesis.whole)] if both else []  # type: ignore[operator]
-    here = _similarity(table.max(axis=1), other.runs, whole)
-    return Pair(table, here, _similarity(table.max(axis=0), hypothesis.runs, whole))
+    return match_table(table, other.runs, hypothesis.runs, whole)
+
+
+def match_table(
+    table: FloatMatrix, other: Sequence[int], hypothesis: Sequence[int], whole: Sequence[float] = ()
+) -> Pair:
+    """Return what both texts find, from the cosines of their runs, the runs of each length and the whole texts'."""
+    return Pair(_matched(table, other, whole), _matched(table.T, hypothesis, whole))
 
 
 def numbers(pair: Pair | None, other: FloatVector, hypothesis: FloatVector) -> Numbers:
     """Return precision, recall and F of a pair, from it and the weights of both texts."""
     if pair is None:
         return NOTHING
-    precision, recall = _mean(pair.hypothesis, hypothesis), _mean(pair.other, other)
+    precision, recall = _mean(pair.hypothesis.similarity, hypothesis), _mean(pair.other.similarity, other)
     return Numbers(precision, recall, harmonic(precision, recall))
 
 
@@ -171,6 +193,12 @@ def _runs_around(units: int, runs: int) -> tuple[NDArray[np.intp], NDArray[np.in
     places = np.arange(units)
     first, after = np.maximum(places - (units - runs), 0), np.minimum(places + 1, runs)
     return first, after, after - first
+
+
+def _matched(table: FloatMatrix, runs: Sequence[int], whole: Sequence[float]) -> Matched:
+    """Return what a text finds, from the cosines of its runs with those of the other text."""
+    best = table[: runs[0]].argmax(axis=1)
+    return Matched(_similarity(table.max(axis=1), runs, whole), best, table[np.arange(len(best)), best])
 
 
 def _similarity(best: FloatVector, runs: Sequence[int], whole: Sequence[float]) -> FloatVector:
@@ -216,6 +244,15 @@ class InContext(NamedTuple):
         return "".join(f"{len(text)}:{text}" for text in (*self.before, self.text))
 
 
+class Both(NamedTuple):
+    """Two texts, ready to be matched."""
+
+    other: Sided
+    hypothesis: Sided
+    key: str
+    """A name that no other two texts have."""
+
+
 @dataclass(frozen=True, eq=False)
 class Reader:
     """Prepares texts, each distinct one once for as long as it is remembered.
@@ -228,8 +265,9 @@ class Reader:
     prepare: Callable[[Sequence[str]], list[Sided]]
     pinned: Pinned[Sided]
     in_context: Pinned[Sided]
+    matches: Pinned[Pair]
 
-    def pairs(self, pairs: Sequence[tuple[InContext, InContext]]) -> Iterator[tuple[Sided, Sided]]:
+    def pairs(self, pairs: Sequence[tuple[InContext, InContext]]) -> Iterator[Both]:
         """Yield both texts of each pair, in the order asked."""
         for window in _windows(pairs):
             # One side after the other: texts of one language share more pieces.
@@ -238,7 +276,13 @@ class Reader:
             ready = self._read_behind({text.key: text for text in texts if text.before}, alone)
             for pair in window:
                 other, hypothesis = (ready[text.key] if text.before else alone[text.text] for text in pair)
-                yield other, hypothesis
+                yield Both(other, hypothesis, pair[0].key + pair[1].key)
+
+    def match(self, texts: Both) -> Pair | None:
+        """Return the matched pair, each distinct one matched once for as long as it is remembered."""
+        if texts.other.empty or texts.hypothesis.empty:
+            return None
+        return self.matches.take([texts.key], lambda _: [_match(texts.other, texts.hypothesis)])[texts.key]
 
     def _read_behind(self, texts: Mapping[str, InContext], alone: Mapping[str, Sided]) -> dict[str, Sided]:
         def compute(keys: list[str]) -> list[Sided]:

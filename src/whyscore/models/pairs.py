@@ -205,29 +205,24 @@ class Pinned(Generic[Held]):
     def __init__(self, memory: int = MEMORY) -> None:
         self.memory = memory
         self.computed = 0
+        self.size = 0
+        """How many bytes are held."""
         self._held: OrderedDict[str, Held] = OrderedDict()
 
     def take(self, texts: Iterable[str], compute: Callable[[list[str]], Sequence[Held]]) -> dict[str, Held]:
         """Return what is known of each text; `compute` is asked for all that is missing at once."""
         distinct = list(dict.fromkeys(texts))
         missing = [text for text in distinct if text not in self._held]
-        self._held.update(zip(missing, compute(missing) if missing else (), strict=True))
+        for text, value in zip(missing, compute(missing) if missing else (), strict=True):
+            self._held[text] = value
+            self.size += value.nbytes
         self.computed += len(missing)
         for text in distinct:
             self._held.move_to_end(text)
         values = {text: self._held[text] for text in distinct}
-        self._trim()
+        while self.size > self.memory:
+            self.size -= self._held.popitem(last=False)[1].nbytes
         return values
-
-    @property
-    def size(self) -> int:
-        """How many bytes are held."""
-        return sum(value.nbytes for value in self._held.values())
-
-    def _trim(self) -> None:
-        size = self.size
-        while size > self.memory:
-            size -= self._held.popitem(last=False)[1].nbytes
 
 
 class Coder:

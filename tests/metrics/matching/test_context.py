@@ -96,21 +96,21 @@ class Short:
 
 def test_context_that_is_too_long_is_left_out_from_the_front() -> None:
     encoder = Short()
-    reader = Reader(encoder, partial(by_pieces, encoder=encoder, specials="exclude"), Pinned(), Pinned())
+    reader = Reader(encoder, partial(by_pieces, encoder=encoder, specials="exclude"), Pinned(), Pinned(), Pinned())
     text = InContext("e f", ("a b", "c d"))
-    ((own, _),) = reader.pairs([(text, InContext("e f"))])
+    ((own, _, _),) = reader.pairs([(text, InContext("e f"))])
     assert "c d e f" in encoder.read
     assert "a b c d e f" not in encoder.read
     assert (own.pieces, own.spans.tolist()) == (("e", "f"), [[0, 1], [2, 3]])
     assert own.vectors.argmax(axis=1).tolist() == [2, 3]
-    ((alone, _),) = reader.pairs([(InContext("e f", ("a b c d",)), InContext("e f"))])
+    ((alone, _, _),) = reader.pairs([(InContext("e f", ("a b c d",)), InContext("e f"))])
     assert alone.vectors.argmax(axis=1).tolist() == [0, 1]
 
 
 def test_runs_of_words_never_reach_into_the_context() -> None:
     encoder = Short()
-    reader = Reader(encoder, partial(by_phrases, encoder=encoder, orders=3), Pinned(), Pinned())
-    ((own, _),) = reader.pairs([(InContext("e f", ("a b",)), InContext("e f"))])
+    reader = Reader(encoder, partial(by_phrases, encoder=encoder, orders=3), Pinned(), Pinned(), Pinned())
+    ((own, _, _),) = reader.pairs([(InContext("e f", ("a b",)), InContext("e f"))])
     assert own.runs == (2, 1)
     assert len(own.vectors) == 3
     np.testing.assert_allclose(own.vectors[2], [0, 0, 0.5, 0.5, 0, 0, 0, 0])

@@ -10,10 +10,23 @@ from hypothesis import strategies as st
 from whyscore.analysis.explain import explain
 from whyscore.errors import DataError, SpecError
 from whyscore.metrics.controls import Length
+from whyscore.metrics.matching import bertscore
 from whyscore.metrics.matching.bertscore import BertScore, XBertScore
 from whyscore.metrics.matching.words import WordOptions, text_pair, word_scores
+from whyscore.models import matching
 from whyscore.models.encoders.embedded import Embedded
-from whyscore.models.matching import Sided, by_phrases, by_pieces, harmonic, lengths_of, match, numbers, spread
+from whyscore.models.matching import (
+    Sided,
+    by_phrases,
+    by_pieces,
+    cosines,
+    harmonic,
+    lengths_of,
+    match,
+    match_table,
+    numbers,
+    spread,
+)
 from whyscore.protocols import Encoded
 from whyscore.registry import build, spec_of
 from whyscore.text.splitters import white_space
@@ -59,6 +72,7 @@ class Fixed:
         return [self.encoded for _ in texts]
 
 
+BOTH = (HYPOTHESIS, SOURCE)
 EAST, NORTH, WEST, NOWHERE = [2.0, 0.0], [0.0, 3.0], [-1.0, 0.0], [0.0, 0.0]
 
 
@@ -72,8 +86,8 @@ def test_each_unit_counts_with_its_best_counterpart() -> None:
     hypothesis = sided("aac", a=EAST, c=[1.0, 1.0])
     pair = match(other, hypothesis)
     assert pair is not None
-    np.testing.assert_allclose(pair.hypothesis, [1, 1, np.sqrt(0.5)])
-    np.testing.assert_allclose(pair.other, [1, np.sqrt(0.5)])
+    np.testing.assert_allclose(pair.hypothesis.similarity, [1, 1, np.sqrt(0.5)])
+    np.testing.assert_allclose(pair.other.similarity, [1, np.sqrt(0.5)])
     found = numbers(pair, other.weights, hypothesis.weights)
     precision, recall = (2 + np.sqrt(0.5)) / 3, (1 + np.sqrt(0.5)) / 2
     np.testing.assert_allclose(found, [precision, recall, 2 * precision * recall / (precision + recall)])
@@ -82,13 +96,13 @@ def test_each_unit_counts_with_its_best_counterpart() -> None:
 def test_a_unit_whose_similarities_are_all_negative_keeps_its_maximum() -> None:
     pair = match(sided("ab", a=EAST, b=NORTH), sided("w", w=[-3.0, -4.0]))
     assert pair is not None
-    np.testing.assert_allclose(pair.hypothesis, [-0.6])
+    np.testing.assert_allclose(pair.hypothesis.similarity, [-0.6])
 
 
 def test_a_zero_vector_is_like_nothing_and_f_of_nothing_is_zero() -> None:
     pair = match(sided("z", z=NOWHERE), sided("a", a=EAST))
     assert pair is not None
-    assert pair.hypothesis.tolist() == pair.other.tolist() == [0.0]
+    assert pair.hypothesis.similarity.tolist() == pair.other.similarity.tolist() == [0.0]
     assert harmonic(0.0, 0.0) == harmonic(0.5, -0.5) == 0.0
 
 
@@ -100,8 +114,8 @@ def test_special_pieces_match_without_weight_or_are_gone_or_count(specials: str,
     hypothesis = sided("a", specials, ("<s>", "</s>"), a=EAST, **{"<s>": NORTH, "</s>": NORTH})
     pair = match(other, hypothesis)
     assert pair is not None
-    assert len(pair.hypothesis) == units
-    own = pair.hypothesis[~hypothesis.special]
+    assert len(pair.hypothesis.similarity) == units
+    own = pair.hypothesis.similarity[~hypothesis.special]
     np.testing.assert_allclose(own, [best])
     assert hypothesis.weights.sum() == (3 if specials == "include" else 1)
 
@@ -168,7 +182,7 @@ def test_more_of_the_other_text_never_lowers_precision(left: list[list[float]], 
     few, many = match(short, text), match(long, text)
     assert few is not None
     assert many is not None
-    assert (many.hypothesis >= few.hypothesis - 1e-12).all()
+    assert (many.hypothesis.similarity >= few.hypothesis.similarity - 1e-12).all()
 
 
 TEXTS = [
@@ -194,6 +208,41 @@ def test_contributions_add_up_to_precision_and_recall(spec: str, text: str) -> N
         outside = re.search(r"; (\S+) belongs to no word", (one.notes or ("",))[0])
         other = float(outside[1]) if outside else 0.0
         assert np.nansum(one.importance) + other == pytest.approx(expected, abs=1e-6)
+
+
+def test_two_texts_are_matched_once_for_the_score_and_the_words_of_both(monkeypatch: pytest.MonkeyPatch) -> None:
+    matched = []
+    monkeypatch.setattr(matching, "cosines", lambda *both: matched.append(both) or cosines(*both))
+    bertscore.reader_of.cache_clear()
+    metric = XBertScore()
+    segments = [Segment("a small cat", "eine kleine Katze"), Segment("a small cat", "eine Katze"), Segment("", "ein")]
+    asked = [*segments, *segments[::-1]]
+    scores = metric.score(asked)
+    words = {place: metric.word_scores(asked, place, [white_space(one.text(place)) for one in asked]) for place in BOTH}
+    assert len(matched) == 2
+    # Nothing is remembered of these.
+    for number, segment in enumerate(asked):
+        bertscore.reader_of.cache_clear()
+        assert metric.score([segment]).tolist() == [scores[number]]
+        for place in BOTH:
+            bertscore.reader_of.cache_clear()
+            (alone,) = metric.word_scores([segment], place, [white_space(segment.text(place))])
+            together = words[place][number]
+            assert alone.importance.tolist() == together.importance.tolist()
+            assert (alone.notes, alone.matches) == (together.notes, together.matches)
+
+
+@pytest.mark.parametrize("runs", [(4,), (4, 3, 2)])
+def test_each_unit_finds_the_run_with_the_largest_cosine(runs: tuple[int, ...]) -> None:
+    table = np.random.default_rng(0).integers(-3, 4, size=(sum(runs), 5)) / 4  # with ties, of which the first counts
+    found, turned = match_table(table, runs, (5,))
+    for unit in range(runs[0]):
+        row = table[unit].tolist()
+        assert (found.best[unit], found.cosine[unit]) == (row.index(max(row)), max(row))
+    for unit in range(5):
+        column = table[:, unit].tolist()
+        assert (turned.best[unit], turned.cosine[unit]) == (column.index(max(column)), max(column))
+        assert turned.similarity[unit] == max(column)
 
 
 def test_what_belongs_to_no_word_is_told() -> None:

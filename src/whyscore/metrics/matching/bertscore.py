@@ -45,9 +45,9 @@ from whyscore.models.encoders.loading import warn_uncovered
 from whyscore.models.encoders.sentence import open_states
 from whyscore.models.matching import (
     NOTHING,
+    Both,
     InContext,
     Numbers,
-    Pair,
     Reader,
     Sided,
     Specials,
@@ -55,7 +55,7 @@ from whyscore.models.matching import (
     by_phrases,
     by_pieces,
     cosines,
-    match,
+    match_table,
     numbers,
 )
 from whyscore.models.pairs import Long, Pinned
@@ -83,6 +83,8 @@ if TYPE_CHECKING:
 
 # So many metrics at a time (say the members of an ensemble) may remember texts, within these bytes each.
 _METRICS, _MEMORY = 4, 512 * 1024**2
+# The matches of some 10,000 pairs of sentences: the score and the words of both sides come from the same.
+_MATCHES = 16 * 1024**2
 
 
 class EncoderState(NamedTuple):
@@ -116,10 +118,10 @@ def reader_of(recipe: Recipe) -> Reader:
     warn_uncovered(encoder, recipe.languages)
     if recipe.phrases:
         prepare = partial(by_phrases, encoder=encoder, orders=recipe.phrases)
-        return Reader(encoder, prepare, Pinned(_MEMORY), Pinned(_MEMORY))
+        return Reader(encoder, prepare, Pinned(_MEMORY), Pinned(_MEMORY), Pinned(_MATCHES))
     weigh = None if recipe.idf is None else read_idf(recipe.idf[0], encoder).of
     prepare = partial(by_pieces, encoder=encoder, specials=recipe.specials, weigh=weigh)
-    return Reader(encoder, prepare, Pinned(_MEMORY), Pinned(_MEMORY))
+    return Reader(encoder, prepare, Pinned(_MEMORY), Pinned(_MEMORY), Pinned(_MATCHES))
 
 
 PUBLISHED = {"en": "roberta-large", "zh": "bert-base-chinese", "tr": "dbmdz/bert-base-turkish-cased"}
@@ -229,8 +231,11 @@ class BertScore:
 
     def statistics(self, segments: Sequence[Segment]) -> FloatMatrix:
         encoder = self.encoder()
-        texts = self._texts(segments, encoder)
-        each = [[numbers(match(x, y), x.weights, y.weights) for _, x, y in pairs] for pairs in texts]
+        reader = self._reader(encoder)
+        each = [
+            [numbers(reader.match(both), both.other.weights, both.hypothesis.weights) for _, both in texts]
+            for texts in self._texts(segments, reader)
+        ]
         return self._rows(each, encoder)
 
     def scores(self, rows: FloatMatrix) -> FloatVector:
@@ -245,8 +250,8 @@ class BertScore:
         if self._phrases(encoder):
             raise SpecError(f"{self._name} matches phrases, which no single matrix holds; write phrases=0 for pieces")
         return [
-            tuple(Similarities(cosines(x, y), x.spans, x.weights, y.spans, y.weights) for _, x, y in text)
-            for text in self._texts(segments, encoder)
+            tuple(Similarities(cosines(x, y), x.spans, x.weights, y.spans, y.weights) for _, (x, y, _) in texts)
+            for texts in self._texts(segments, self._reader(encoder))
         ]
 
     def matched(self, similarities: Sequence[Sequence[Similarities]]) -> FloatVector:
@@ -305,12 +310,13 @@ class BertScore:
         """Return the text at a place with the one it is matched with, for each segment; None where one is blank."""
         self._check_place(place)
         turned = place.side is not Side.HYPOTHESIS
-        return (_text_pair(pairs, turned=turned) for pairs in self._texts(segments, self.encoder(), place))
+        reader = self._reader(self.encoder())
+        return (_text_pair(texts, reader, turned=turned) for texts in self._texts(segments, reader, place))
 
     def _texts(
-        self, segments: Sequence[Segment], encoder: Encoder, place: Place = HYPOTHESIS
-    ) -> Iterator[list["_Both"]]:
-        """Yield for each segment the texts it is compared with, each with the hypothesis, ready to be matched."""
+        self, segments: Sequence[Segment], reader: Reader, place: Place = HYPOTHESIS
+    ) -> Iterator[list[tuple[Place, Both]]]:
+        """Yield for each segment the texts it is compared with and where they stand, each with the hypothesis."""
         if self.against == "source":
             need_source(self._name, segments)
         else:
@@ -321,8 +327,8 @@ class BertScore:
             for segment, others in zip(segments, texts, strict=True)
             for other, text in others.items()
         ]
-        ready = self._reader(encoder).pairs(pairs)
-        return ([_Both(other, *next(ready)) for other in others] for others in texts)
+        ready = reader.pairs(pairs)
+        return ([(other, next(ready)) for other in others] for others in texts)
 
     def _rows(self, each: Sequence[Sequence[Numbers]], encoder: Encoder) -> FloatMatrix:
         """Return one row per segment from one per reference, rescaled where asked for."""
@@ -435,30 +441,24 @@ def _drop_blank(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(text for text in texts if text.strip())
 
 
-class _Both(NamedTuple):
-    """A text the hypothesis is compared with, where it stands, and the hypothesis."""
-
-    place: Place
-    other: Sided
-    hypothesis: Sided
-
-
 def _numbers(matrix: Similarities) -> Numbers:
     """Return what a matrix of pieces scores."""
     if not (matrix.weights.any() and matrix.hypothesis_weights.any()):
         return NOTHING
-    pair = Pair(matrix.cosines, matrix.cosines.max(axis=1), matrix.cosines.max(axis=0))
-    return numbers(pair, matrix.weights, matrix.hypothesis_weights)
+    others, hypotheses = matrix.cosines.shape
+    return numbers(match_table(matrix.cosines, (others,), (hypotheses,)), matrix.weights, matrix.hypothesis_weights)
 
 
-def _text_pair(pairs: Sequence[_Both], *, turned: bool) -> TextPair | None:
+def _text_pair(texts: Sequence[tuple[Place, Both]], reader: Reader, *, turned: bool) -> TextPair | None:
     """Return the pair with the best F, as seen from the explained text."""
-    matches = [(texts, match(texts.other, texts.hypothesis)) for texts in pairs]
-    if len(matches) > 1:
-        scored = [numbers(pair, texts.other.weights, texts.hypothesis.weights).f for texts, pair in matches]
-        matches = [matches[int(np.argmax(scored))]]
-    texts, pair = matches[0]
-    return text_pair(pair, texts.other, texts.hypothesis, HYPOTHESIS if turned else texts.place, turned=turned)
+    pairs = [reader.match(both) for _, both in texts]
+    scored = [
+        numbers(pair, both.other.weights, both.hypothesis.weights).f
+        for pair, (_, both) in zip(pairs, texts, strict=True)
+    ]
+    best = int(np.argmax(scored))
+    place, (other, hypothesis, _) = texts[best]
+    return text_pair(pairs[best], other, hypothesis, HYPOTHESIS if turned else place, turned=turned)
 
 
 class _Weighted(NamedTuple):

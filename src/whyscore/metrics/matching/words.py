@@ -23,11 +23,11 @@ import numpy as np
 
 from whyscore.marking import Span
 from whyscore.metrics.matching.weights import rescale
-from whyscore.models.matching import Pair, Sided
+from whyscore.models.matching import Matched, Pair, Sided, cosines
 from whyscore.stats.matrices import divide
 from whyscore.text.alignment import Fill, Indices, Pieces, Pool, Pooled, align, pool_words
 from whyscore.text.splitters import Auto
-from whyscore.types import FloatMatrix, FloatVector, Place, Segment, WordMatch, Words, WordScores
+from whyscore.types import FloatMatrix, Place, Segment, WordMatch, Words, WordScores
 
 Scale = Literal["similarity", "contribution"]
 
@@ -49,11 +49,12 @@ class TextPair(NamedTuple):
 
     own: Sided
     other: Sided
-    similarity: FloatVector
-    cosines: FloatMatrix
-    """Runs of the explained text x runs of the other."""
+    matched: Matched
+    """What the units of the explained text find in the other."""
     place: Place
     """Of the other text."""
+    turned: bool
+    """Whether the other text is the hypothesis."""
 
 
 def text_pair(pair: Pair | None, other: Sided, hypothesis: Sided, place: Place, *, turned: bool) -> TextPair | None:
@@ -61,8 +62,8 @@ def text_pair(pair: Pair | None, other: Sided, hypothesis: Sided, place: Place, 
     if pair is None:
         return None
     if turned:
-        return TextPair(other, hypothesis, pair.other, pair.cosines, place)
-    return TextPair(hypothesis, other, pair.hypothesis, pair.cosines.T, place)
+        return TextPair(other, hypothesis, pair.other, place, turned)
+    return TextPair(hypothesis, other, pair.hypothesis, place, turned)
 
 
 def word_scores(words: Words, pair: TextPair | None, options: WordOptions) -> WordScores:
@@ -70,7 +71,7 @@ def word_scores(words: Words, pair: TextPair | None, options: WordOptions) -> Wo
     if pair is None:
         return WordScores(np.zeros(len(words)), ("nothing to match with",) * len(words))
     units = np.flatnonzero(~pair.own.special)
-    values = rescale(pair.similarity, options.base)
+    values = rescale(pair.matched.similarity, options.base)
     if options.scale == "contribution":
         values = values * pair.own.weights / pair.own.weights.sum()
     whole = options.scale == "contribution"
@@ -92,9 +93,7 @@ def _pieces(text: Sided) -> Pieces:
 
 def _matches(words: Words, pooled: Pooled, pair: TextPair, units: Indices) -> list[WordMatch | None]:
     """Return the counterpart of each word; None where it has no unit."""
-    single = pair.cosines[: pair.own.runs[0]][units]
-    best = single.argmax(axis=1)
-    cosine = single[np.arange(len(best)), best].tolist()
+    best, cosine = pair.matched.best[units].tolist(), pair.matched.cosine[units].tolist()
     around = Auto().split(pair.other.text).spans
     best_units: dict[int, int] = {}
     for unit, word in zip(pooled.pairs.piece.tolist(), pooled.pairs.word.tolist(), strict=True):
@@ -103,7 +102,7 @@ def _matches(words: Words, pooled: Pooled, pair: TextPair, units: Indices) -> li
     forms = list(words)
     matches: list[WordMatch | None] = [None] * len(words)
     for word, unit in best_units.items():
-        partner, span = _counterpart(pair.other, int(best[unit]), around)
+        partner, span = _counterpart(pair.other, best[unit], around)
         matches[word] = WordMatch.similar(forms[word], cosine[unit], partner, span, pair.place)
     return matches
 
@@ -140,7 +139,8 @@ class SupportsSimilarity(Protocol):
 
 def word_cosines(pair: TextPair, words: Words, others: Words) -> FloatMatrix:
     """Return the mean cosine of each word of the explained text with each word of the text it faces."""
-    single = pair.cosines[: pair.own.runs[0], : pair.other.runs[0]]
+    table = cosines(pair.own, pair.other) if pair.turned else cosines(pair.other, pair.own).T
+    single = table[: pair.own.runs[0], : pair.other.runs[0]]
     result: FloatMatrix = _means(pair.own, words) @ single @ _means(pair.other, others).T
     return result
 
