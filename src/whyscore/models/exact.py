@@ -20,6 +20,9 @@ Floats = NDArray[np.floating]
 
 _FACTOR_BITS = 26
 _SUMMAND_BITS = 40
+# Rows of so many numbers are added to without a buffer.
+_LONG = 192
+_SMALLEST_BUFFER = 16
 # Rows multiplied at once: they stay in the cache of one core.
 _ROWS = 256
 
@@ -74,7 +77,16 @@ def add(values: Floats, axis: int) -> FloatMatrix:
 def _round_rows(rows: FloatMatrix) -> FloatMatrix:
     """Round each row, in place, to the grid of its length."""
     _, exponents = np.frexp(np.sqrt(np.einsum("...j,...j->...", rows, rows))[..., None])
-    return _round(rows, np.ldexp(_grid(_FACTOR_BITS), exponents))
+    grid = np.ldexp(_grid(_FACTOR_BITS), exponents)
+    if rows.shape[-1] < _LONG:
+        return _round(rows, grid)
+    # numpy would repeat the grid of each row in its buffer, which takes twice the time of the sums; a buffer that is
+    # smaller than a row it does not use.
+    size = np.setbufsize(_SMALLEST_BUFFER)
+    try:
+        return _round(rows, grid)
+    finally:
+        np.setbufsize(size)
 
 
 def _grid(bits: int) -> float:
