@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from whyscore.errors import ContractError, DataError, SpecError
-from whyscore.text.alignment import Missing, Pieces, align, find_uncovered, pool_words
+from whyscore.text.alignment import Missing, Pieces, _trim, align, find_uncovered, pool_words
 from whyscore.text.splitters import white_space
 
 TEXT = "the unbelievable  cat"
@@ -25,6 +25,15 @@ def test_pieces_are_pooled_per_word(pool: str, expected: list[float]) -> None:
     found = pool_words(WORDS, Pieces(SPANS), VALUES, pool=pool)  # type: ignore[arg-type]
     assert found.values.tolist() == expected
     assert found.missing == found.filled == ()
+
+
+@given(st.text("a \t\u2009\x1cé", max_size=12), st.data())
+def test_pieces_are_trimmed_as_letter_by_letter(text: str, data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(start, len(text)))
+    letters = [place for place in range(start, end) if not text[place].isspace()]
+    starts, ends = _trim(text, [(start, end)])
+    assert (starts.tolist(), ends.tolist()) == (([letters[0]], [letters[-1] + 1]) if letters else ([end], [end]))
 
 
 def test_white_space_at_the_ends_of_a_piece_is_trimmed() -> None:

@@ -225,12 +225,10 @@ def _marks(texts: Sequence[str] | None, number: int) -> NDArray[np.bool_]:
 
 def _trim(text: str, spans: Sequence[Span]) -> tuple[Indices, Indices]:
     """Return the spans without white space at their ends; one of white space alone becomes empty, at its end."""
-    starts, ends = _inside(text, spans)
-    letters = np.flatnonzero(~_blank(text))
-    following = np.append(letters, len(text))[np.searchsorted(letters, np.arange(len(text) + 1))]
-    preceding = np.append(0, letters + 1)[np.searchsorted(letters, np.arange(len(text) + 1))]
-    trimmed = np.minimum(following[starts], ends)
-    return trimmed, np.maximum(preceding[ends], trimmed)
+    _, ends = _inside(text, spans)
+    pieces = [text[start:end].lstrip() for start, end in spans]
+    starts = ends - np.array([len(piece) for piece in pieces], dtype=np.intp)
+    return starts, starts + np.array([len(piece.rstrip()) for piece in pieces], dtype=np.intp)
 
 
 def _overlaps(words: Words, starts: Indices, ends: Indices, which: Indices) -> Pairs:
