@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from whyscore.models.encoders import embedded
 from whyscore.models.encoders.embedded import (
     Embedded,
     Surprising,
@@ -75,6 +76,19 @@ def test_phrases_are_the_same_beside_other_texts() -> None:
 def test_other_encoders_take_the_mean_of_the_pieces(encoder: Encoder) -> None:
     for vector, own in zip(wholes(encoder, TEXTS), encoder.encode(TEXTS), strict=True):
         np.testing.assert_allclose(vector, own.vectors[~own.special].mean(axis=0), rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("atoms", [1, 3])
+def test_phrases_are_the_same_however_many_stretches_are_held_at_once(
+    atoms: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Masked words: many stretches of pieces and their neighbourhoods are equal, and stand in several groups.
+    words = ["The", "unbelievable", "cat", "of", "Szczebrzeszyn", "sat", "on", "the", "extraordinarily", "old", "mat"]
+    probes = [*TEXTS, *(" ".join(words[:k] + words[k + 1 :]) for k in range(len(words)))]
+    whole = pooled_runs(probes)
+    monkeypatch.setattr(embedded, "_ATOMS", atoms)
+    for here, there in zip(pooled_runs(probes), whole, strict=True):
+        np.testing.assert_array_equal(here, there)
 
 
 def test_a_phrase_is_the_sum_of_its_pieces_alone() -> None:

@@ -100,7 +100,6 @@ class Vocabulary(NamedTuple):
     """The log-probability of each piece."""
     prefixes: Mapping[str, int]
     """Every beginning of a piece: 0, or the number of the piece plus one where it is one."""
-    longest: int
     unknown_score: float
     unknown: int
     begin: int
@@ -195,34 +194,31 @@ def best(letters: str, vocabulary: Vocabulary) -> Segmentation:
 
     Of equally probable ones the piece that begins first wins, as in the original.
     """
-    scores, look_up, longest, unknown = (
-        vocabulary.scores,
-        vocabulary.prefixes.get,
-        vocabulary.longest,
-        vocabulary.unknown,
-    )
+    scores, look_up = vocabulary.scores, vocabulary.prefixes.get
     size = len(letters)
     value = [0.0] + [-math.inf] * size
     # How each place is reached best: where its last piece begins, and which piece that is.
-    reached = [(0, unknown)] * (size + 1)
+    reached = [(0, vocabulary.unknown)] * (size + 1)
     tied = False
     for start in range(size):
         before, single = value[start], False
-        for end in range(start + 1, min(start + longest, size) + 1):
+        for end in range(start + 1, size + 1):
             piece = look_up(letters[start:end])
-            if piece is None:
-                break
             if not piece:
+                if piece is None:
+                    break
                 continue
-            single = single or end == start + 1
+            if end == start + 1:
+                single = True
             score = before + scores[piece - 1]
             gain = score - value[end]
-            if gain > 0:
-                value[end], reached[end] = score, (start, piece - 1)
-            tied = tied or -_TIE < gain < _TIE
+            if gain > -_TIE:
+                tied = tied or gain < _TIE
+                if gain > 0:
+                    value[end], reached[end] = score, (start, piece - 1)
         score = before + vocabulary.unknown_score
         if not single and score > value[start + 1]:
-            value[start + 1], reached[start + 1] = score, (start, unknown)
+            value[start + 1], reached[start + 1] = score, (start, vocabulary.unknown)
     ends, pieces = [], []
     place = len(letters)
     while place:
@@ -258,6 +254,8 @@ Indices = NDArray[np.intp]
 
 # Rows computed at once: enough to use the weights well, few enough to stay in the cache of one core.
 _ROWS = 256
+# Stretches of pieces whose features are held at once, 10 MB: of probes of one text, neighbours share most.
+_ATOMS = 1024
 # Rows that are summed in single precision; longer sums are taken in double precision.
 _FEW = 8
 
@@ -310,8 +308,31 @@ def static(weights: Weights, pieces: Indices) -> Rows:
     return Rows(_static(weights, distinct), of)
 
 
+class Neighbourhoods(NamedTuple):
+    """Pieces with all neighbours that their features depend on, before these are computed."""
+
+    vectors: Matrix
+    """Of each distinct piece."""
+    pieces: Indices
+    """Which of these stands at each position."""
+    once: list[Matrix]
+    """The first convolution of each branch at each position, and a last row of zeros for what lies outside."""
+    near: Indices
+    """The positions around each position; -1 outside its text."""
+    centres: Indices
+    """A position of each distinct neighbourhood."""
+    of: Indices
+    """The neighbourhood of each position."""
+
+
 def features(weights: Weights, pieces: Indices, lengths: Sequence[int]) -> Rows:
     """Return the normed features of each piece of texts that follow one another in `pieces`."""
+    around = neighbourhoods(weights, pieces, lengths)
+    return Rows(features_of(weights, around, np.arange(len(around.centres))), around.of)
+
+
+def neighbourhoods(weights: Weights, pieces: Indices, lengths: Sequence[int]) -> Neighbourhoods:
+    """Return what the features of pieces are computed from."""
     reach = max(max(b.left, b.slots - 1 - b.left) for b in weights.branches)
     near = _window_indices(lengths, reach)
     distinct, of = np.unique(pieces, return_inverse=True)
@@ -319,21 +340,25 @@ def features(weights: Weights, pieces: Indices, lengths: Sequence[int]) -> Rows:
     inner = multiply(vectors, weights.inner)
     inner += weights.inner_bias
     _layer_norm(inner, weights.inner_norm, weights.epsilon)
+    # A last row of zeros stands for the piece of no neighbour.
+    inner = np.append(inner, np.zeros_like(inner[:1]), axis=0)
     width = weights.branches[0].second.values.shape[1]
     parts = [inner[:, i * width : (i + 1) * width] for i in range(len(weights.branches))]
-    # Position -1 stands for no neighbour, whose piece is the one after the last.
+    # Position -1 lies outside the text.
     beside = np.append(of, len(distinct))[near]
     once = [_first(branch, part, of, beside, reach) for branch, part in zip(weights.branches, parts, strict=True)]
-    centres, same = _neighbourhoods(of, lengths, 2 * reach)
-    result = np.empty((len(centres), vectors.shape[1] + width * len(once)), dtype=np.float32)
-    for part in _blocks(len(centres)):
-        rows, block = centres[part], result[part]
-        block[:, : vectors.shape[1]] = vectors[of[rows]]
-        for i, (branch, inputs) in enumerate(zip(weights.branches, once, strict=True)):
-            column = vectors.shape[1] + i * width
-            block[:, column : column + width] = _second(branch, inputs, rows, near, reach)
+    return Neighbourhoods(vectors, of, once, near, *_distinct_neighbourhoods(of, lengths, 2 * reach))
+
+
+def features_of(weights: Weights, around: Neighbourhoods, kinds: Indices) -> Matrix:
+    """Return the normed features of some of the distinct neighbourhoods."""
+    result = np.empty((len(kinds), len(weights.norm[0])), dtype=np.float32)
+    for part in _blocks(len(kinds)):
+        rows, block = around.centres[kinds[part]], result[part]
+        parts = [_second(*branch, rows, around.near) for branch in zip(weights.branches, around.once, strict=True)]
+        np.concatenate([around.vectors[around.pieces[rows]], *parts], axis=1, out=block)
         _layer_norm(block, weights.norm, weights.epsilon)
-    return Rows(result, same)
+    return result
 
 
 def project(weights: Weights, rows: Rows) -> Rows:
@@ -373,7 +398,7 @@ def _window_indices(lengths: Sequence[int], reach: int) -> Indices:
     return np.where((positions >= starts) & (positions < ends), positions, -1)
 
 
-def _neighbourhoods(pieces: Indices, lengths: Sequence[int], reach: int) -> tuple[Indices, Indices]:
+def _distinct_neighbourhoods(pieces: Indices, lengths: Sequence[int], reach: int) -> tuple[Indices, Indices]:
     """Return one position for each distinct neighbourhood, and the neighbourhood of each position."""
     number = np.array(lengths, dtype=np.intp)
     place = np.arange(len(pieces)) + reach * np.repeat(np.arange(1, len(number) + 1), number)
@@ -400,8 +425,7 @@ def _distinct(values: Indices, starts: Indices, counts: Indices) -> tuple[Indice
 def _first(branch: Branch, inputs: Matrix, of: Indices, beside: Indices, reach: int) -> Matrix:
     """Return the first convolution at each position, and a last row of zeros for what lies outside."""
     slots, width = branch.slots, inputs.shape[1]
-    shares = np.zeros((len(inputs) + 1, slots, width), dtype=np.float32)
-    shares[:-1] = multiply(inputs, branch.first).reshape(-1, slots, width)
+    shares = multiply(inputs, branch.first).reshape(-1, slots, width)
     result = np.zeros((len(of) + 1, width), dtype=np.float32)
     for rows in _blocks(len(of)):
         here = result[:-1][rows]
@@ -413,8 +437,8 @@ def _first(branch: Branch, inputs: Matrix, of: Indices, beside: Indices, reach: 
     return result
 
 
-def _second(branch: Branch, inputs: Matrix, rows: Indices, near: Indices, reach: int) -> Matrix:
-    first = reach - branch.left
+def _second(branch: Branch, inputs: Matrix, rows: Indices, near: Indices) -> Matrix:
+    first = near.shape[1] // 2 - branch.left
     columns = near[rows, first : first + branch.slots]
     result = multiply(inputs[columns].reshape(len(rows), -1), branch.second)
     result += branch.second_bias
@@ -541,7 +565,6 @@ def _vocabulary(data: bytes) -> Vocabulary:
         pieces=pieces,
         scores=scores,
         prefixes=_beginnings(pieces),
-        longest=max(map(len, pieces)),
         unknown_score=min(scores) - _UNKNOWN_PENALTY,
         unknown=0,
         begin=1,
@@ -846,12 +869,17 @@ def _pool_window(
         border[places] = True
     edges, of = np.flatnonzero(border), np.cumsum(border) - 1
     sizes = np.diff(edges, append=len(border))
-    rows = features(weights, window.pieces, window.lengths)
-    distinct, atoms = _distinct(rows.of, edges, sizes)
+    near = neighbourhoods(weights, window.pieces, window.lengths)
+    distinct, atoms = _distinct(near.of, edges, sizes)
     projections = np.empty((len(distinct), len(weights.outer_bias)), dtype=np.float32)
-    for block in _blocks(len(distinct)):
-        sums = _sum_stretches(rows.distinct, rows.of, edges[distinct[block]], sizes[distinct[block]])
-        projections[block] = multiply(sums, weights.outer)
+    order = np.argsort(distinct)
+    for block in _blocks(len(distinct), _ATOMS):
+        stretches = distinct[order[block]]
+        firsts = np.cumsum(sizes[stretches]) - sizes[stretches]
+        inside = np.repeat(edges[stretches] - firsts, sizes[stretches]) + np.arange(sizes[stretches].sum())
+        kinds, of_kind = np.unique(near.of[inside], return_inverse=True)
+        sums = _sum_stretches(features_of(weights, near, kinds), of_kind, firsts, sizes[stretches])
+        projections[order[block]] = multiply(sums, weights.outer)
     projections += sizes[distinct, None].astype(np.float32) * weights.outer_bias
     first, number = of[starts], of[ends] - of[starts]
     outside = atoms[of[begins]] * len(distinct) + atoms[of[begins + lengths - 1]]
@@ -906,6 +934,6 @@ def _last_layers(weights: Weights, entered: Matrix) -> Matrix:
     return np.tanh(top, out=top)
 
 
-def _blocks(number: int) -> Iterator[slice]:
+def _blocks(number: int, size: int = _ROWS) -> Iterator[slice]:
     """Yield slices of rows that are computed at once."""
-    return (slice(begin, begin + _ROWS) for begin in range(0, number, _ROWS))
+    return (slice(begin, begin + size) for begin in range(0, number, size))
