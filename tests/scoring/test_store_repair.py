@@ -129,7 +129,7 @@ def test_the_command_says_what_is_wrong_and_what_was_saved(store: Store, run: Ru
     assert json.loads(done.out)["faults"]
     done = run("store", "check", *where)
     assert done.code == 1
-    assert "whyscore store repair" in done.out
+    assert f"whyscore store repair --store {store.path}" in "".join(done.out.split("\n"))
     done = run("store", "repair", *where)
     assert done.code == 0
     assert "rows saved" in done.out

@@ -34,7 +34,7 @@ from whyscore.runs import folder as runs
 from whyscore.runs.evaluate import EvaluateSettings, Key, RequestedMetric, evaluate_requested, key_of, request_metrics
 from whyscore.runs.folder import Run
 from whyscore.scoring.stack import LOCAL, Resources
-from whyscore.scoring.store import Store, take
+from whyscore.scoring.store import Store, repair_command, take
 from whyscore.settings import make
 from whyscore.text.files import json_of, text_of
 from whyscore.types import Dataset, Entry
@@ -319,7 +319,7 @@ def _take(store: Store, path: Path) -> None:
     try:
         take(store, Store(path))
     except sqlite3.DatabaseError as error:
-        raise StoreError(f"{path}: {error}. Save it with: whyscore store repair --store {path}") from error
+        raise StoreError(f"{path}: {error}. Save it with: {repair_command(path)}") from error
 
 
 def _positions(dataset: Dataset, shard: Shard) -> list[int]:

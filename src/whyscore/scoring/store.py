@@ -26,6 +26,7 @@ pruning hold for them too. Such a table has rows of no numbers (width 0); each i
 import contextlib
 import json
 import os
+import shlex
 import sqlite3
 import struct
 import threading
@@ -271,9 +272,9 @@ class Store:
         try:
             yield
         except sqlite3.DatabaseError as error:
-            raise StoreError(f"{self.path}: {_explain(str(error))}") from error
+            raise StoreError(f"{self.path}: {_explain(str(error), self.path)}") from error
         except (UnicodeDecodeError, TypeError, OverflowError) as error:  # texts and numbers that it never wrote
-            raise StoreError(f"{self.path}: {_REASONS['malformed']}") from error
+            raise StoreError(f"{self.path}: {_explain('malformed', self.path)}") from error
         except OSError as error:
             raise StoreError(
                 f"{self.path}: {error.strerror}. Choose another file with --store, or --store none"
@@ -360,14 +361,20 @@ _REASONS = {
     "readonly": "the store is read-only. Choose another file with --store, or --store none",
     "unable to open": "the store cannot be opened. Choose another file with --store, or --store none",
     "not a database": "this is not a whyscore store. Choose another file with --store, or --store none",
-    "malformed": "the store is damaged. Save what can be read with: whyscore store repair",
-    "no such table": "the store is damaged. Save what can be read with: whyscore store repair",
+    "malformed": "the store is damaged. Save what can be read with: {repair}",
+    "no such table": "the store is damaged. Save what can be read with: {repair}",
     "locked": f"another process kept the store locked for {_PATIENCE:.0f} seconds. Try again, or use --store none",
 }
 
 
-def _explain(error: str) -> str:
-    return next((reason for key, reason in _REASONS.items() if key in error), error)
+def _explain(error: str, path: Path) -> str:
+    reason = next((reason for key, reason in _REASONS.items() if key in error), None)
+    return error if reason is None else reason.replace("{repair}", repair_command(path))
+
+
+def repair_command(path: Path) -> str:
+    """Return the command that saves what can be read of a damaged store."""
+    return f"whyscore store repair --store {shlex.quote(str(path))}"
 
 
 _BYTES = 16

@@ -9,7 +9,7 @@ from whyscore.cli.options import OutputSettings
 from whyscore.cli.output import emit_result
 from whyscore.cli.setup import open_store
 from whyscore.errors import UserError
-from whyscore.scoring.store import Store, check, repair
+from whyscore.scoring.store import Store, check, repair, repair_command
 from whyscore.settings import REQUIRED, option
 from whyscore.types.result import Result, Table
 
@@ -121,7 +121,7 @@ def run_store(settings: StoreCommand) -> int:
 def _check_store(store: Store) -> StoreAnswer:
     faults = check(store)
     state = f"{store.path} is sound" if store.path.exists() else f"there is no store at {store.path}"
-    notes = ("save what can be read with: whyscore store repair",) if faults else ()
+    notes = (f"save what can be read with: {repair_command(store.path)}",) if faults else ()
     table = Table(("state",), tuple((fault,) for fault in faults or (state,)), notes=notes)
     return StoreAnswer({"path": str(store.path), "faults": faults}, table, () if faults else (state,))
 
