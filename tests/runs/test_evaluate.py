@@ -142,6 +142,15 @@ def test_a_folder_without_a_run_is_named(tmp_path: Path) -> None:
         read_run(tmp_path)
 
 
+def test_a_new_file_beside_a_metric_does_not_make_another_run(tmp_path: Path, small: Dataset) -> None:
+    (tmp_path / "metric.py").write_text(
+        "def score(segments):\n    return [float(len(s.hypothesis)) for s in segments]\n"
+    )
+    for name in ("notes.txt", "more.txt"):
+        evaluate(small, [f"{tmp_path}/metric.py:score"], output=tmp_path / "run", budget=0, settings=QUICK)
+        (tmp_path / name).touch()
+
+
 @pytest.mark.parametrize("after", [0, 1, 2, 3])
 def test_a_stopped_run_goes_on_to_the_same_files(
     tmp_path: Path, small: Dataset, files: Files, monkeypatch: pytest.MonkeyPatch, after: int

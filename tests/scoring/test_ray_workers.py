@@ -49,6 +49,15 @@ def score(segments):
     return [float(len(segment.hypothesis)) for segment in segments]
 """
 
+HANGING = """
+import time
+
+def score(segments):
+    if any(int(segment.hypothesis.split()[3]) >= 8 for segment in segments):
+        time.sleep(3600)
+    return [float(len(segment.hypothesis)) for segment in segments]
+"""
+
 DEADLY = """
 import os, signal
 def score(segments):
@@ -161,7 +170,8 @@ def test_a_cluster_that_shrinks_to_nothing_is_told(
     cluster: "cluster_utils.Cluster", node: Callable[..., object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     second = node(num_cpus=2)
-    metric = build(written(tmp_path, LENGTHS))
+    # Workers outlive their node for a moment, in which they would do the rest of quick work.
+    metric = build(written(tmp_path, HANGING))
     parts = Ray(address=cluster.address, cores=2.0).run(metric, SEGMENTS, batches(SEGMENTS, 8))
     next(parts)
     monkeypatch.setattr(ray_workers, "_PATIENCE", 1.0)

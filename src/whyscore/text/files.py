@@ -121,7 +121,8 @@ def files_of(thing: object) -> dict[str, str]:
             files |= files_of(item)
     elif dataclasses.is_dataclass(thing) and not isinstance(thing, type):
         for field in dataclasses.fields(thing):
-            files |= files_of(getattr(thing, field.name))
+            if field.init:  # an option: what a component remembers may name folders that it does not read
+                files |= files_of(getattr(thing, field.name))
     return files
 
 
