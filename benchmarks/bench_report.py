@@ -21,6 +21,7 @@ import numpy as np
 
 from whyscore.data.dataset import dataset_lines
 from whyscore.data.records import explanation_lines, row_lines, score_lines
+from whyscore.data.writing import write_lines
 from whyscore.report import build_report
 from whyscore.report.page import html
 from whyscore.runs import folder as runs
@@ -79,16 +80,16 @@ def explained(data: Dataset, metric: str, rng: np.random.Generator) -> Iterator[
 def folder(path: Path, data: Dataset, metrics: list[str]) -> None:
     """Write a finished run."""
     rng = np.random.default_rng(1)
-    made = runs.open_or_create(path, data, {})
+    made = runs.open_or_create(path, runs.fingerprint(data, {}))
     scores = {name: Scores(rng.uniform(0, 100, len(data)), Signature(name)) for name in metrics}
-    made.finished_file(runs.SEGMENTS, dataset_lines(data))
-    made.finished_file(runs.SCORES, score_lines(data, scores))
+    write_lines(made.path / runs.SEGMENTS, dataset_lines(data))
+    write_lines(made.path / runs.SCORES, score_lines(data, scores))
     totals = [
         {"system": system, "metric": name, "score": 50.0 + k, "low": 48.0, "high": 56.0, "level": 0.95, "n": len(data)}
         for name in metrics
         for k, system in enumerate(data.systems)
     ]
-    made.finished_file(runs.TOTALS, row_lines("totals", data, totals))
+    write_lines(made.path / runs.TOTALS, row_lines("totals", data, totals))
     every = (one for name in metrics for one in explained(data, name, rng))
     head, *lines = explanation_lines(data, every, {})
     with runs.growing_blocks(made, runs.EXPLANATIONS, head) as file:
