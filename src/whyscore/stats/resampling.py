@@ -143,15 +143,19 @@ def draw_counts(segments: int, draws: int, seed: int) -> Iterator[FloatMatrix]:
     rng = np.random.default_rng(seed)
     for size in block_sizes(draws, segments, _CELLS):
         picked = rng.integers(0, segments, size=(size, segments))
-        yield np.stack([np.bincount(row, minlength=segments) for row in picked]).astype(np.float64)
+        counts = np.empty(picked.shape)
+        for own, row in zip(counts, picked, strict=True):
+            own[:] = np.bincount(row, minlength=segments)
+        yield counts
 
 
-def draw_sums(rows: FloatMatrix, draws: int, seed: int) -> Iterator[FloatMatrix]:
+def draw_sums(rows: FloatMatrix, draws: int, seed: int, *, overwrite: bool = False) -> Iterator[FloatMatrix]:
     """Yield the sums of drawn rows, draws x columns, in blocks.
 
     Numbers are rounded to so many bits that any sum of as many rows is exact: a matrix product adds in an order that
     depends on the processor, the threads and the size of the block, and so would its last digits. Of 1,000 rows, 43
-    bits are left; counts stay as they are.
+    bits are left; counts stay as they are. With `overwrite` the rows themselves are rounded, as a million of them take
+    150 MB.
     """
     finite = np.isfinite(rows)
     largest = np.maximum(
@@ -159,7 +163,7 @@ def draw_sums(rows: FloatMatrix, draws: int, seed: int) -> Iterator[FloatMatrix]
     )
     exponents = np.ceil(np.log2(np.where(largest > 0, largest, 1.0) * max(1, len(rows)))) - _BITS
     grid = np.exp2(np.maximum(exponents, _LEAST_EXPONENT))
-    exact = rows / grid  # the only copy: a million rows take 150 MB
+    exact = np.divide(rows, grid, out=rows if overwrite else None)
     np.rint(exact, out=exact)
     exact *= grid
     yield from (counts @ exact for counts in draw_counts(len(rows), draws, seed))
@@ -169,11 +173,11 @@ def bootstrap_total(
     rows: FloatMatrix, total: Callable[[FloatVector], float], *, draws: int = DRAWS, level: float = LEVEL, seed: int = 0
 ) -> Estimate:
     """Return the score of all rows together, with the percentile interval over resampled segments."""
-    rows = rows[content_order(rows)]
+    rows = np.asarray(rows, dtype=np.float64)[content_order(rows)]
     value = float(total(rows.sum(axis=0)))
     if len(rows) < 2:  # noqa: PLR2004 - one segment has no spread
         return Estimate(value, level=level, n=len(rows), reason="undefined")
-    sums = np.vstack(list(draw_sums(rows, draws, seed)))
+    sums = np.vstack(list(draw_sums(rows, draws, seed, overwrite=True)))
     low, high = percentiles(np.array([total(row) for row in sums]), level).tolist()
     return Estimate(value, low, high, level, len(rows))
 
