@@ -336,7 +336,11 @@ class TestGates:
             "gates.md",
         )
         assert run(*asked, "--fail-if-worse").code == 0
-        assert "| 5 segments are too few to show it |" in Path("gates.md").read_text("utf-8")
+        assert "| 5 segments are too few: the smallest possible p is 0.0625 |" in Path("gates.md").read_text("utf-8")
+        done = run(*asked, "--fail-if-worse", "--test", "bootstrap")
+        assert done.code == 5
+        assert "too few" not in done.err
+        assert run(*asked, "--fail-if-worse", "--alpha", "0.1").code == 5
 
     def test_every_system_must_reach_the_number(self, run: Run) -> None:
         asked = ("compare", *FILES, "-m", "token_f1", "-q", "--store", "none", "--fail-under")

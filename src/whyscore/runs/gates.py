@@ -13,8 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from whyscore.analysis.common import requested_name
+from whyscore.analysis.compare.compare import smallness
+from whyscore.analysis.compare.result import CompareSettings
 from whyscore.errors import DataError, GateNotPassed, SpecError, UserError
-from whyscore.stats.correction import ALPHA
 from whyscore.types import Gate, PairTest, Total
 from whyscore.types.result import Table
 
@@ -76,6 +77,7 @@ def judge_gates(
     under: Mapping[str, float],
     worse: str | None,
     unsupported: Mapping[str, Sequence[str]] | None = None,
+    settings: CompareSettings | None = None,
 ) -> list[Gate]:
     """Return every gate on every candidate, passed or not.
 
@@ -84,6 +86,7 @@ def judge_gates(
         under: By metric, the number that candidates have to reach.
         worse: The baseline that no candidate may be significantly worse than; it is no candidate itself.
         unsupported: By metric, the languages that it was not made for: a reason why it should not decide.
+        settings: Of the tests; None for the defaults, which runs have.
     """
     warnings = {name: f"does not support {', '.join(codes)}" for name, codes in (unsupported or {}).items()}
     totals = [total for total in tested.total_records() if total.system != worse]
@@ -97,35 +100,35 @@ def judge_gates(
             gates.append(Gate(*names, limit=limit, higher_is_better=up, warning=note))
     if worse is not None:
         scores = {(total.metric, total.system): total for total in totals}
-        gates += [
-            _against(pair, worse, scores, warnings) for pair in tested.pairs if worse in (pair.first, pair.second)
-        ]
+        pairs = [pair for pair in tested.pairs if worse in (pair.first, pair.second)]
+        gates += [_against(pair, worse, scores, warnings, settings or CompareSettings()) for pair in pairs]
     return gates
 
 
 def _against(
-    pair: PairTest, baseline: str, scores: Mapping[tuple[str, str], Total], warnings: Mapping[str, str]
+    pair: PairTest,
+    baseline: str,
+    scores: Mapping[tuple[str, str], Total],
+    warnings: Mapping[str, str],
+    settings: CompareSettings,
 ) -> Gate:
     """Return the gate of a candidate against the baseline."""
     system = pair.second if pair.first == baseline else pair.first
     total = scores.get((pair.metric, system))
     up = total is None or total.higher_is_better
     gap = pair.difference if pair.first == system else -pair.difference
-    units = pair.blocks or pair.n
-    # The smallest p of a permutation test: every sign flipped one way or the other.
-    small = (
-        f"{units} {'documents' if pair.blocks else 'segments'} are too few to show it" if 2 / 2**units > ALPHA else None
-    )
+    passed = pair.better != baseline and pair.decisive is not None  # what could not be tested does not pass
+    warning = warnings.get(pair.metric) or (smallness(pair.n, pair.blocks, settings) if passed else None)
     return Gate(
         pair.metric,
         system,
-        pair.better != baseline and pair.decisive is not None,  # what could not be tested does not pass
+        passed,
         float("nan") if total is None else total.score,
         baseline=baseline,
         difference=gap if up else -gap,
         p=pair.decisive,
         higher_is_better=up,
-        warning=warnings.get(pair.metric, small),
+        warning=warning,
     )
 
 

@@ -62,13 +62,13 @@ from whyscore.stats.systems import (
 from whyscore.types import Dataset, Estimate, FloatMatrix, FloatVector, HumanPreference, PairTest, Segment, Signature
 
 
-def smallness(n: int, blocks: int | None, test: str, alpha: float) -> list[str]:
+def smallness(n: int, blocks: int | None, settings: CompareSettings) -> str | None:
     """Return a note where no result could be significant, however large the difference."""
     units = blocks or n
-    unit = "documents" if blocks else "segments"
-    if test == "permutation" and 2 / 2**units > alpha:
-        return [f"{units} {unit} are too few: the smallest possible p is {2 / 2**units:g}"]
-    return []
+    least = 2 / 2**units  # every sign flipped one way or the other
+    if settings.test != "permutation" or least <= settings.alpha:
+        return None
+    return f"{units} {'documents' if blocks else 'segments'} are too few: the smallest possible p is {least:g}"
 
 
 def remarks(comparison: MetricComparison) -> list[str]:
@@ -146,13 +146,12 @@ def compare(
     ]
     comparisons, unknown = _in_human_terms(tested, dataset.languages, common.n, settings.domain)
     blocks = len(set(common.documents)) if common.documents else None
-    small = smallness(common.n, blocks, settings.test, settings.alpha)
+    small = smallness(common.n, blocks, settings)
     notes += [f"{measure.name}: {note}" for measure in measures for note in measure.notes]
     if common.n < len(dataset.ids):
         notes += [_own_totals(measure, dataset) for measure in measures]
-    all_notes = dict.fromkeys(
-        (*notes, *small, *(note for comparison in comparisons for note in remarks(comparison)), *unknown)
-    )
+    notes += [small] if small else []
+    all_notes = dict.fromkeys((*notes, *(note for tested in comparisons for note in remarks(tested)), *unknown))
     return Comparison(dataset, comparisons, settings, common.n, blocks, tuple(all_notes), tuple(map(str, doubts)))
 
 

@@ -64,7 +64,7 @@ def run(settings: CompareCommand) -> int:
     with working(settings) as resources:
         comparison = compare(data, metrics, settings=with_draws, resources=resources)
     _emit(comparison if settings.width is None else replace(comparison, decimals=settings.width), settings)
-    gates = judge_gates(comparison, under, worse, comparison.unsupported)
+    gates = judge_gates(comparison, under, worse, comparison.unsupported, settings)
     report_gates(gates, settings, data.name)
     check_gates(gates, worse, under)
     fail_if_unparsed(settings, resources)
