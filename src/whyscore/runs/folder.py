@@ -500,10 +500,11 @@ def read_scores(path: Path, dataset: Dataset) -> dict[str, FloatVector]:
     entries = {(entry.system, entry.id): k for k, entry in enumerate(dataset.entries)}
     scores: dict[str, FloatVector] = {}
     for where, record in read_records(path, kind="scores").typed(_Score, _AGAIN):
-        values = scores.setdefault(record.metric, np.full(len(entries), np.nan))
+        if record.metric not in scores:
+            scores[record.metric] = np.full(len(entries), np.nan)
         if (record.system, record.id) not in entries:
             raise where.error(f"no segment {record.id!r} of system {record.system!r} in {SEGMENTS}")
-        values[entries[record.system, record.id]] = np.nan if record.score is None else record.score
+        scores[record.metric][entries[record.system, record.id]] = np.nan if record.score is None else record.score
     return scores
 
 
