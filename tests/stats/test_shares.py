@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whyscore.analysis.decompose.shares import interval, pair_rows, ratios, resample, swap_test, word_f
+from whyscore.analysis.decompose.counts import Met, pair_rows
+from whyscore.analysis.decompose.shares import interval, ratios, resample, swap_test
 
 
 def table(gains: list[float], ranges: list[float]) -> np.ndarray:
@@ -58,17 +59,21 @@ def test_an_undefined_difference_has_no_p() -> None:
 
 def test_words_of_a_feature_are_met_by_their_form() -> None:
     reference, hypothesis = ["the", "cat", "saw", "the", "dog"], ["the", "cat", "ate", "the", "cat"]
-    found = word_f([(pair_rows(reference, hypothesis), frozenset({1, 4}), frozenset({1, 4}))])
-    assert (found.precision, found.recall, found.f) == (0.5, 0.5, 0.5)
+    found = Met()
+    found.add(pair_rows(reference, hypothesis), frozenset({1, 4}), frozenset({1, 4}))
+    assert found.scores == {"precision": 0.5, "recall": 0.5, "f": 0.5}
 
 
 def test_a_met_word_takes_the_label_of_its_partner() -> None:
-    found = word_f([(pair_rows(["run"], ["run"]), frozenset({0}), frozenset())])
-    assert found == (1.0, 1.0, 1.0)
+    found = Met()
+    found.add(pair_rows(["run"], ["run"]), frozenset({0}), frozenset())
+    assert found.scores == {"precision": 1.0, "recall": 1.0, "f": 1.0}
 
 
 def test_without_words_of_the_feature_there_is_no_f() -> None:
-    assert word_f([(pair_rows(["a"], ["b"]), frozenset(), frozenset())]) == (None, None, None)
+    found = Met()
+    found.add(pair_rows(["a"], ["b"]), frozenset(), frozenset())
+    assert found.scores == {"precision": None, "recall": None, "f": None}
 
 
 words = st.lists(st.sampled_from("abc"), max_size=8)

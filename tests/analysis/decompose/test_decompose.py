@@ -11,11 +11,12 @@ import pytest
 from sacrebleu.metrics import CHRF
 
 import whyscore as ws
+from whyscore.analysis.decompose.counts import discrepancy
 from whyscore.analysis.decompose.decompose import decompose, plan
 from whyscore.analysis.decompose.result import Decomposition, Decompositions, label_fractions
 from whyscore.analysis.decompose.settings import FeatureSettings
-from whyscore.analysis.decompose.shares import discrepancy, guarded_share, share_of
-from whyscore.analysis.decompose.tagging import mark, members_of
+from whyscore.analysis.decompose.shares import guarded_share, share_of
+from whyscore.analysis.decompose.tagging import SpanCounts, mark, members_of
 from whyscore.data.formats.text import from_texts
 from whyscore.errors import DataError, MissingExtra, MissingInput, SpecError, UnknownName
 from whyscore.metrics.callable import Callable as CallableMetric
@@ -245,7 +246,7 @@ def test_several_references_are_all_hidden_and_one_with_the_feature_is_enough() 
 
 
 def test_discrepancy_with_several_references_is_judged_by_their_range() -> None:
-    found = discrepancy([(2, [1, 3]), (0, [1, 3]), (4, [1, 3]), (0, [0, 0]), (1, [0, 0])])
+    found = discrepancy(SpanCounts(np.array([2, 0, 4, 0, 1]), np.array([1, 1, 1, 0, 0]), np.array([3, 3, 3, 0, 0])))
     assert found == {"under": 1, "over": 2, "equal": 2, "missing": 1, "invented": 1, "absent": 1}
 
 

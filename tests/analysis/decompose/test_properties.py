@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from whyscore.analysis.decompose.counts import discrepancy
 from whyscore.analysis.decompose.decompose import decompose
 from whyscore.analysis.decompose.result import Decomposition, label_fractions
-from whyscore.analysis.decompose.shares import discrepancy
+from whyscore.analysis.decompose.tagging import SpanCounts
 from whyscore.metrics.lexical.bleu import Bleu
 from whyscore.metrics.lexical.rows import BleuRows
 from whyscore.protocols import Similarities, Tagged
@@ -98,7 +99,8 @@ def test_texts_made_of_masks_are_decomposed_like_others(texts: list[str]) -> Non
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.lists(st.integers(0, 3), min_size=1, max_size=3)), min_size=1))
 def test_discrepancy_sums_to_one(counts: list[tuple[int, list[int]]]) -> None:
-    found = discrepancy(counts)
+    columns = [(count, min(others), max(others)) for count, others in counts]
+    found = discrepancy(SpanCounts(*map(np.array, zip(*columns, strict=True))))
     assert found["under"] + found["over"] + found["equal"] == len(counts)
     assert found["missing"] <= found["under"]
     assert found["invented"] <= found["over"]

@@ -4,37 +4,27 @@
 2. share = sum a / sum b. At corpus level the three means are replaced by the corpus score of the summed rows.
 3. A range at or below the floor (a millionth of the metric's scale) gives no share: a system whose scores are all but
    zero everywhere must not get share 1.
-4. Intervals: bootstrap over segments, the same weights for all features and systems. Tests between two systems swap
-   their (a, b) segment by segment at random.
-5. Beside each share: discrepancy, frequency, uniqueness, word F and summed importance. They come from the spans of
-   the features, never from looking for masks in texts. Behind each row stand its segments, and the ones that moved the
-   share most, with masked texts.
+4. Intervals: bootstrap over segments. Tests between two systems swap their (a, b) segment by segment at random.
+5. Beside each share: discrepancy, frequency, uniqueness, word F (`counts`) and summed importance. They come from the
+   spans of the features, never from looking for masks in texts. Behind each row stand its segments, and the ones that
+   moved the share most, with masked texts.
 
-Shares: ratios of means over segments, with intervals and tests (Karidi, Choshen, Patel and Abend, MuLER).
-
-Each segment has a gain a (best case - score) and a range b (best case - worst case); the share of a feature is
-sum a / sum b, a ratio of means and not a mean of ratios.
-
-1. Intervals: segments are drawn with replacement; one matrix of weights W serves every feature and system, so the
-   resampled sums are one matrix product.
-2. Tests between systems: the rows of the two systems are swapped, segment by segment, at random; p counts the swaps
-   whose difference is at least as large as the observed one, both signs, (count + 1) / (draws + 1).
-3. `word_f`: how well the words of a feature were met, by matching word forms.
+A share is a ratio of means over segments, not a mean of ratios (Karidi, Choshen, Patel and Abend, MuLER). One matrix of
+weights serves every feature and system in the bootstrap, so that the resampled sums are one matrix product. The p of a
+test counts the swaps whose difference is at least as large as the observed one, both signs, (count + 1) / (draws + 1).
 
 What is summed is a row of numbers per segment, and `fit` turns sums into values: so the same resampling serves shares
 of segment scores and of corpus scores. Values that are undefined in a draw are NaN; they are dropped and counted.
 """
 
 import math
-from bisect import bisect_left, bisect_right
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 
+from whyscore.analysis.decompose.counts import Cutter, carriers_of, count_words, discrepancy
 from whyscore.analysis.decompose.masking import TokenMasking, tokenizer_of
 from whyscore.analysis.decompose.result import (
     Cost,
@@ -46,10 +36,9 @@ from whyscore.analysis.decompose.result import (
 )
 from whyscore.analysis.decompose.scoring import FLOOR, Measured, Study, Values
 from whyscore.analysis.decompose.settings import DecomposeSettings, FeatureSettings
-from whyscore.analysis.decompose.tagging import Marked, MarkedEntry, groups_of
+from whyscore.analysis.decompose.tagging import Marked, MarkedEntry, SpanCounts, groups_of
 from whyscore.analysis.explain import explain
 from whyscore.explainers.engine import failure_message
-from whyscore.marking import Span
 from whyscore.protocols import SupportsMinimumLength
 from whyscore.scoring.store import digest
 from whyscore.stats.correction import correct_p
@@ -72,14 +61,6 @@ class Interval(NamedTuple):
     low: float | None
     high: float | None
     dropped: int = 0
-
-
-class WordF(NamedTuple):
-    """Precision, recall and F of the words that carry a feature; None where there are none."""
-
-    precision: float | None
-    recall: float | None
-    f: float | None
 
 
 def ratios(floor: float) -> Fit:
@@ -133,139 +114,6 @@ def swap_test(first: FloatMatrix, second: FloatMatrix, fit: Fit, *, draws: int, 
 
 def _difference(fit: Fit, rows: FloatMatrix, total: FloatVector) -> FloatMatrix:
     return fit(rows) - fit(total - rows)
-
-
-class Pairing(NamedTuple):
-    """The numbers of the words of reference and hypothesis that have a partner of the same form."""
-
-    reference: frozenset[int]
-    hypothesis: frozenset[int]
-
-
-def pair_rows(reference: Sequence[str], hypothesis: Sequence[str]) -> Pairing:
-    """Return which words are met on the other side: of equal forms the first with the first, and so on.
-
-    >>> pair_rows(["the", "cat"], ["the", "the", "dog"])
-    Pairing(reference=frozenset({0}), hypothesis=frozenset({0}))
-    """
-    waiting: dict[str, list[int]] = defaultdict(list)
-    for number in range(len(reference) - 1, -1, -1):
-        waiting[reference[number]].append(number)
-    pairs = [(waiting[form].pop(), number) for number, form in enumerate(hypothesis) if waiting.get(form)]
-    return Pairing(frozenset(first for first, _ in pairs), frozenset(second for _, second in pairs))
-
-
-def word_f(segments: Iterable[tuple[Pairing, frozenset[int], frozenset[int]]]) -> WordF:
-    """Return how well the words of a feature were met, after compare-mt (Neubig et al. 2019).
-
-    For each segment: its pairing, and the words of reference and of hypothesis that carry the feature. A paired
-    hypothesis word takes its partner's label, the others keep their own.
-
-    >>> word_f([(pair_rows(["a", "cat"], ["a", "dog"]), frozenset({1}), frozenset({1}))]).f
-    0.0
-    """
-    met = expected = predicted = 0
-    for pairing, reference, hypothesis in segments:
-        here = len(reference & pairing.reference)
-        met += here
-        expected += len(reference)
-        predicted += here + len(hypothesis - pairing.hypothesis)
-    precision = met / predicted if predicted else None
-    recall = met / expected if expected else None
-    if precision is None or recall is None:
-        return WordF(precision, recall, None)
-    return WordF(precision, recall, 2 * met / (predicted + expected))
-
-
-def discrepancy(pairs: Iterable[tuple[int, Sequence[int]]]) -> dict[str, int]:
-    """Return how often a feature is used less, more, or as often as in the references.
-
-    Each pair is the count in the hypothesis and those in its references: `under` is below the smallest of them, `over`
-    above the largest.
-
-    >>> discrepancy([(0, [2]), (3, [1]), (1, [1])])
-    {'under': 1, 'over': 1, 'equal': 1, 'missing': 1, 'invented': 0, 'absent': 0}
-    """
-    counts = dict.fromkeys(("under", "over", "equal", "missing", "invented", "absent"), 0)
-    for count, others in pairs:
-        low, high = min(others, default=0), max(others, default=0)
-        kind = "under" if count < low else "over" if count > high else "equal"
-        counts[kind] += 1
-        counts["missing"] += kind == "under" and count == 0
-        counts["invented"] += kind == "over" and high == 0
-        counts["absent"] += kind == "equal" and count == 0 and high == 0
-    return counts
-
-
-class Cutting(NamedTuple):
-    """The words of a text, and for each feature which of them carry it."""
-
-    forms: Sequence[str]
-    carriers: tuple[frozenset[int], ...]
-
-
-class Usage(NamedTuple):
-    """How much of the text a feature is, and how varied; None where nothing can be counted."""
-
-    frequency: float | None
-    uniqueness: float | None
-
-
-@dataclass(frozen=True)
-class Counting:
-    """Counts words; each text is cut once."""
-
-    tokens: Callable[[Marked], TokenRow]
-    _known: dict[int, Cutting] = field(default_factory=dict, repr=False, compare=False)
-
-    def words(self, text: Marked) -> Cutting:
-        """Return the words of a text with the features they carry."""
-        cutting = self._known.get(text.number)
-        if cutting is None:
-            tokens = self.tokens(text)
-            carriers = tuple(carriers_of(tokens.starts, tokens.ends, spans) for spans in text.spans)
-            cutting = self._known[text.number] = Cutting(tokens.texts, carriers)
-        return cutting
-
-    def usage(self, texts: Sequence[Marked], feature: int) -> Usage:
-        """Return frequency (words with the feature / words) and uniqueness (distinct forms / occurrences)."""
-        cuttings = [self.words(text) for text in texts]
-        words = sum(len(cutting.forms) for cutting in cuttings)
-        forms = [cutting.forms[k] for cutting in cuttings for k in cutting.carriers[feature]]
-        frequency = len(forms) / words if words else None
-        return Usage(frequency, len(set(forms)) / len(forms) if forms else None)
-
-    def pairings(self, entries: Sequence[MarkedEntry]) -> list[tuple[Pairing, Cutting, Cutting]]:
-        """Return which words are met, for the reference that meets most; segments without reference are left out."""
-        result = []
-        for entry in entries:
-            hypothesis = self.words(entry.hypothesis)
-            references = [self.words(text) for text in entry.references]
-            pairs = [(pair_rows(other.forms, hypothesis.forms), other) for other in references]
-            if pairs:
-                best, other = max(pairs, key=lambda pair: len(pair[0].reference))
-                result.append((best, other, hypothesis))
-        return result
-
-
-def words_met(pairings: Sequence[tuple[Pairing, Cutting, Cutting]], feature: int) -> WordF:
-    """Return precision, recall and F of the words of a feature."""
-    return word_f(
-        (pairing, reference.carriers[feature], hypothesis.carriers[feature])
-        for pairing, reference, hypothesis in pairings
-    )
-
-
-def carriers_of(starts: Sequence[int], ends: Sequence[int], spans: Sequence[Span]) -> frozenset[int]:
-    """Return the numbers of the words that a feature's spans overlap.
-
-    >>> sorted(carriers_of([0, 3, 7], [2, 6, 9], [(4, 8)]))
-    [1, 2]
-    """
-    numbers: set[int] = set()
-    for start, end in spans:
-        numbers.update(range(bisect_right(ends, start), bisect_left(starts, end)))
-    return frozenset(k for k in numbers if starts[k] < ends[k])
 
 
 class Additive(NamedTuple):
@@ -594,9 +442,9 @@ def fit_rows(
         systems = systems_of(study, metric)
         views, unexplained = _additive(study, metric, systems)
         notes = [*notes, *unexplained]
-        counting = Counting(_tokens(study, metric))
+        cutter = Cutter(_tokens(study, metric))
         for system, view in zip(systems, views, strict=True):
-            rows += _system_rows(study, metric, system, counting, view)
+            rows += _system_rows(study, metric, system, cutter, view)
             if view is not None:
                 others[(" ".join(filter(None, (system.group, system.name))), metric.name)] = view.other
         tests += tests_between(study, metric, systems)
@@ -624,22 +472,22 @@ def _tokens(study: _Study, measured: Measured) -> Callable[[Marked], TokenRow]:
 
 
 def _system_rows(
-    study: _Study, measured: Measured, system: System, counting: Counting, view: Additive | None
+    study: _Study, measured: Measured, system: System, cutter: Cutter, view: Additive | None
 ) -> list[Decomposition]:
-    entries = [study.marking.entries[k] for k in system.entries]
-    pairings = counting.pairings(entries)
+    features = study.marking.features
+    counted = count_words([study.marking.entries[k] for k in system.entries], len(features), cutter)
     sigma_all = _sigma_all(measured, system)
     members = measured.values.members
     selections = [[k for k, entry in enumerate(places) if system.lines[entry] >= 0] for places in members]
     scored = [measured.values.of(feature, selected) for feature, selected in enumerate(selections)]
     rows = []
-    for feature, (name, selected, numbers) in enumerate(zip(study.marking.features, selections, scored, strict=True)):
-        places = [members[feature][k] for k in selected]
+    for feature, (name, selected, numbers) in enumerate(zip(features, selections, scored, strict=True)):
+        places, words = [members[feature][k] for k in selected], counted[feature]
+        every = study.marking.counts.of(system.entries, feature)
         cell = cell_of(measured.values, feature, selected, numbers)
         flags = (*cell.flags, *(("unnatural-text",) if measured.masking == "opaque" else ()))
-        cell = cell._replace(flags=flags, reason=cell.reason if cell.n else _absent(entries, feature, name))
-        both = [study.marking.entries[place] for place in places]
-        usage = _usage(counting, entries, feature)
+        cell = cell._replace(flags=flags, reason=cell.reason if cell.n else _absent(every, name))
+        both = study.marking.counts.of(places, feature)
         details = examples_of(study, measured, feature, places, numbers)
         limits = interval(system.draws[:, feature]) if cell.share is not None else Interval(None, None)
         rows.append(
@@ -650,11 +498,11 @@ def _system_rows(
                 sigma_all=sigma_all,
                 low=limits.low,
                 high=limits.high,
-                discrepancy={"all": _discrepancy(entries, feature), "both": _discrepancy(both, feature)},
-                frequency={side: frequency for side, (frequency, _) in usage.items()},
-                uniqueness={side: uniqueness for side, (_, uniqueness) in usage.items()},
+                discrepancy={"all": discrepancy(every), "both": discrepancy(both)},
+                frequency=words.frequency,
+                uniqueness=words.uniqueness,
                 dropped=limits.dropped,
-                word_f=words_met(pairings, feature)._asdict(),
+                word_f=words.met.scores,
                 additive=None if view is None else float(view.features[feature]),
                 segments=segment_rows(study, feature, places, numbers),
                 examples=tuple(example.id for example in details),
@@ -666,12 +514,6 @@ def _system_rows(
     return rows
 
 
-def _usage(counting: Counting, entries: Sequence[MarkedEntry], feature: int) -> dict[str, Usage]:
-    references = [text for entry in entries for text in entry.references]
-    hypotheses = [entry.hypothesis for entry in entries]
-    return {"reference": counting.usage(references, feature), "hypothesis": counting.usage(hypotheses, feature)}
-
-
 def _sigma_all(measured: Measured, system: System) -> float:
     rows = measured.values.answers.plain[system.entries]
     if measured.values.corpus:
@@ -679,16 +521,8 @@ def _sigma_all(measured: Measured, system: System) -> float:
     return float(np.sort(measured.values.reading.values(rows)).mean())
 
 
-def _discrepancy(entries: Sequence[MarkedEntry], feature: int) -> dict[str, int]:
-    return discrepancy(
-        (len(entry.hypothesis.spans[feature]), [len(text.spans[feature]) for text in entry.references])
-        for entry in entries
-    )
-
-
-def _absent(entries: Sequence[MarkedEntry], feature: int, name: str) -> str:
-    references = sum(any(text.spans[feature] for text in entry.references) for entry in entries)
-    hypotheses = sum(bool(entry.hypothesis.spans[feature]) for entry in entries)
+def _absent(counts: SpanCounts, name: str) -> str:
+    references, hypotheses = (counts.most > 0).sum(), (counts.hypothesis > 0).sum()
     return f"no segment has {name} on both sides (reference {references}, hypothesis {hypotheses})"
 
 

@@ -7,7 +7,11 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from whyscore.analysis.decompose.settings import FeatureSettings, Initial, Need, TaggerLike
 from whyscore.errors import DataError, SpecError
@@ -41,6 +45,21 @@ class MarkedEntry(NamedTuple):
     references: tuple[Marked, ...]
 
 
+class SpanCounts(NamedTuple):
+    """How many spans a feature has in hypotheses, and at least and at most in one of their references (0 without any).
+
+    Of a marking: entries x features.
+    """
+
+    hypothesis: NDArray[np.int64]
+    fewest: NDArray[np.int64]
+    most: NDArray[np.int64]
+
+    def of(self, entries: Sequence[int], feature: int) -> "SpanCounts":
+        """Return the counts of one feature in some entries."""
+        return SpanCounts(*(counts[entries, feature] for counts in self))
+
+
 @dataclass(frozen=True, eq=False)
 class Marking:
     """A data set with its features marked, and what the tagging took."""
@@ -53,6 +72,19 @@ class Marking:
     distinct: int = 0
     tagged: int = 0
     """How many texts the tagger itself was asked about; the others were in the store."""
+
+    @cached_property
+    def counts(self) -> SpanCounts:
+        """How many spans each feature has in each entry."""
+        shape = len(self.entries), len(self.features)
+        hypothesis, fewest, most = (np.zeros(shape, dtype=np.int64) for _ in range(3))
+        for place, entry in enumerate(self.entries):
+            hypothesis[place] = [*map(len, entry.hypothesis.spans)]
+            if entry.references:
+                references = [[*map(len, text.spans)] for text in entry.references]
+                fewest[place] = [*map(min, zip(*references, strict=True))]
+                most[place] = [*map(max, zip(*references, strict=True))]
+        return SpanCounts(hypothesis, fewest, most)
 
     @property
     def texts(self) -> list[Marked]:
@@ -155,17 +187,9 @@ def groups_of(dataset: Dataset, columns: Sequence[str]) -> dict[str | None, list
 
 def members_of(marking: Marking, need: Need = "any") -> list[list[int]]:
     """Return for each feature the entries that have it in the hypothesis and in any (or all) of the references."""
-    enough = any if need == "any" else all
-    return [
-        [
-            place
-            for place, entry in enumerate(marking.entries)
-            if entry.hypothesis.spans[feature]
-            and entry.references
-            and enough(bool(text.spans[feature]) for text in entry.references)
-        ]
-        for feature in range(len(marking.features))
-    ]
+    counts = marking.counts
+    expected = counts.most if need == "any" else counts.fewest
+    return [np.flatnonzero(column).tolist() for column in ((counts.hypothesis > 0) & (expected > 0)).T]
 
 
 def _labels(tagged: Sequence[_Tagged]) -> set[str]:
