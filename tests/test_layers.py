@@ -20,7 +20,7 @@ ROOT = Path(whyscore.__file__).parent
 
 LAYERS = [
     {"version", "errors"},
-    {"marking"},
+    {"marking", "garbage"},
     {"settings"},
     {"types"},
     {"protocols"},

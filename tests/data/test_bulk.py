@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whyscore.data.gathering import gc_paused, make_values
+from whyscore.data.gathering import make_values
+from whyscore.garbage import gc_paused
 from whyscore.types import Entry, Segment
 
 rows = st.lists(st.tuples(st.text(), st.none() | st.text(), st.lists(st.text()).map(tuple)))

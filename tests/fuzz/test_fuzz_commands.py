@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from support.cli import run_command
 from support.corruption import corrupted
 from support.documents import DOCUMENTS
-from whyscore.data.gathering import gc_paused
+from whyscore.garbage import gc_paused
 
 Command = Callable[[str], list[str]]
 

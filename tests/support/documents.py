@@ -8,10 +8,10 @@ from pathlib import Path
 from whyscore.data.checks import findings
 from whyscore.data.codec import read_records
 from whyscore.data.formats.text import read_texts
-from whyscore.data.gathering import gc_paused
 from whyscore.data.reading import DIALECTS, dialect_of, read, read_foreign
 from whyscore.data.records import read_explanations
 from whyscore.errors import WhyscoreError
+from whyscore.garbage import gc_paused
 from whyscore.types import Dataset, Entry, Segment
 
 TEXTS = Dataset("texts", (Entry("0", "a", Segment("a bad cat", "x y", ("a",))), Entry("1", "a", Segment("b c", "x"))))

@@ -26,12 +26,12 @@ from whyscore.analysis.decompose.sentences import Columns, lexicon_values
 from whyscore.analysis.metaeval.annotators import read_annotators
 from whyscore.analysis.metaeval.tables import read_columns, read_wmt, score_table, with_ratings, with_records
 from whyscore.data.formats.wmt import read_submissions
-from whyscore.data.gathering import gc_paused
 from whyscore.data.reading import read as read_data
 from whyscore.errors import WhyscoreError
 from whyscore.experiments.bmx.summeval import ASPECTS, SPLIT, read_summeval
 from whyscore.experiments.muler.submissions import read_shares, tally
 from whyscore.explainers.logprob import LogProb
+from whyscore.garbage import gc_paused
 from whyscore.metrics import lookup as lookup_file
 from whyscore.metrics.estimators.qe import FORMAT, TREES, digest_of, load
 from whyscore.metrics.estimators.tables import Tables, make_table, word_keys

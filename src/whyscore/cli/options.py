@@ -22,6 +22,7 @@ from functools import partial
 from typing import Any, ClassVar, Literal, NamedTuple, NoReturn, TypeVar, Union, cast, get_args, get_origin
 
 from whyscore.errors import UserError
+from whyscore.garbage import collect_rarely
 from whyscore.settings import REQUIRED, Judged, Precision, Setting, again, check, option, settings_of
 
 _YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
@@ -230,7 +231,8 @@ def add_command(parser: Parser, command: Command | Mapping[str, Command]) -> Non
 def run_command(command: Command | Mapping[str, Command], arguments: argparse.Namespace) -> int:
     """Run a command on what was given."""
     selected = command if isinstance(command, Command) else command[arguments.command]
-    return selected.run(read_settings(selected.settings, arguments))
+    with collect_rarely():
+        return selected.run(read_settings(selected.settings, arguments))
 
 
 def add_settings(parser: Parser, kind: type, formats: Sequence[str] = ()) -> None:

@@ -23,10 +23,10 @@ from typing import ClassVar, TypedDict, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from whyscore.data.gathering import gc_paused
 from whyscore.data.naming import few, with_noun
 from whyscore.data.style import systematic_differences
 from whyscore.errors import DataError
+from whyscore.garbage import gc_paused
 from whyscore.text.splitters import Auto
 from whyscore.types import HYPOTHESIS, SOURCE, Dataset, Entry, Finding, Place, Segment, Side
 from whyscore.types.result import Record, Result, Table

@@ -23,11 +23,9 @@ Speed, for a million rows that were checked already:
    It rests meanwhile.
 """
 
-import gc
 import sys
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from itertools import chain, repeat
@@ -119,18 +117,6 @@ def make_values(kind: type[T], columns: Sequence[Sequence[object]]) -> list[T]:
     for described, column in zip(fields(kind), columns, strict=True):
         _run(map(getattr(kind, described.name).__set__, values, column))
     return values
-
-
-@contextmanager
-def gc_paused() -> Iterator[None]:
-    """Keep the garbage collector from running inside the block."""
-    was_running = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_running:
-            gc.enable()
 
 
 def _run(calls: Iterable[object]) -> None:

@@ -53,6 +53,7 @@ from whyscore.data.records import header_of, row_lines, score_lines, span_lines
 from whyscore.data.writing import lock, temporary_folder, write_lines
 from whyscore.errors import DataError, MissingInput, SpecError, UserError
 from whyscore.explainers.engine import failure_message, make_plan
+from whyscore.garbage import collect_rarely
 from whyscore.protocols import CorpusMetric, Executor, MatrixMetric, Metric, scores_words
 from whyscore.registry import build
 from whyscore.runs import folder as runs
@@ -387,6 +388,7 @@ def evaluate(
     )
 
 
+@collect_rarely()
 def evaluate_requested(
     dataset: Dataset,
     requested: list[RequestedMetric],

@@ -23,6 +23,7 @@ from whyscore.analysis.decompose.settings import DecomposeSettings, FeatureSetti
 from whyscore.analysis.decompose.shares import fit_rows
 from whyscore.analysis.decompose.tagging import mark, members_of
 from whyscore.errors import SpecError
+from whyscore.garbage import collect_rarely
 from whyscore.metrics.needs import traits_of
 from whyscore.protocols import CorpusMetric, MatrixMetric, Metric
 from whyscore.scoring.stack import LOCAL, Resources, require
@@ -31,6 +32,7 @@ from whyscore.settings import takes
 from whyscore.types import Dataset, Inputs, Segment
 
 
+@collect_rarely()
 @takes(DecomposeSettings)
 def decompose(
     data: Segments,

@@ -22,6 +22,7 @@ from whyscore.analysis.decompose.masking import TextMasking, Variant, masking_fo
 from whyscore.analysis.decompose.settings import FeatureSettings, Level, Mode
 from whyscore.analysis.decompose.tagging import MarkedEntry, Marking, members_of
 from whyscore.errors import SpecError
+from whyscore.garbage import collect_rarely
 from whyscore.marking import Span
 from whyscore.metrics.needs import traits_of
 from whyscore.protocols import (
@@ -148,6 +149,7 @@ def decomposed_metric(requested: MetricLike, mode: Mode) -> Metric:
     return metric
 
 
+@collect_rarely()
 def measure(study: Study[FeatureSettings], name: str, metric: Metric, level: Level = "segment") -> Measured:
     """Return the scores of originals and variants after one score call."""
     dataset, marking, settings, resources = study

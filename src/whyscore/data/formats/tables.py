@@ -27,9 +27,10 @@ from typing import NamedTuple
 
 from whyscore.data.columns import Block
 from whyscore.data.files import Limits, TextFile
-from whyscore.data.gathering import Gathering, Options, Quoting, gc_paused
+from whyscore.data.gathering import Gathering, Options, Quoting
 from whyscore.data.naming import system_names
 from whyscore.errors import DataError, MissingExtra, need_package
+from whyscore.garbage import gc_paused
 from whyscore.types import Dataset, Finding
 
 _BLOCK = 5_000
