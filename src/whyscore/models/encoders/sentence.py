@@ -43,7 +43,7 @@ from whyscore.models.checkpoints import (
 )
 from whyscore.models.encoders.stacks import Encoding, NetworkEncoder, Plan, lengths, source
 from whyscore.models.heads import ACTIVATIONS, pool_states
-from whyscore.models.pairs import Cuts, Long, RowCoder, Vectors, as_tensors, budget_of
+from whyscore.models.pairs import Cuts, Long, RowCoder, Vectors, as_tensors
 from whyscore.protocols import Encoded, Encoder
 from whyscore.registry import runs_code
 from whyscore.settings import Precision, check_fields
@@ -90,7 +90,7 @@ class Sentence(NetworkEncoder):
         precision: of the network's numbers; vectors come back in fp32.
         long: what becomes of texts the model cannot read whole: `truncate`, `window` or `error`.
         allow_pickle: whether weights may come from `.bin` files.
-        batch: how many pieces, padding counted, are computed at once; None for 2,048, or 32,768 on a GPU.
+        batch: how many pieces are computed at once; None for 768, with padding 2,048, and on a GPU 32,768.
     """
 
     model: str
@@ -132,9 +132,6 @@ class Sentence(NetworkEncoder):
 
     def lengths(self, texts: Sequence[str]) -> list[tuple[int, int]]:
         return lengths(self.plan(), texts, self.long)
-
-    def budget(self, device: str) -> int:
-        return self.batch or budget_of(device)
 
     def plan(self) -> Plan:
         return self._pipeline().plan

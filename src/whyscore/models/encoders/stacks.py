@@ -53,6 +53,7 @@ from whyscore.models.checkpoints import (
     warn_of,
     weights_of,
 )
+from whyscore.models.encoders.packing import packed, prepare
 from whyscore.models.pairs import (
     Cuts,
     Inputs,
@@ -206,11 +207,40 @@ class Source:
 class Stack:
     """An encoder up to one layer, ready to compute."""
 
-    def __init__(self, network: "Module", device: str, padding: int, hidden: int | None) -> None:
-        self.network, self.device, self.padding, self._hidden = network, device, padding, hidden
+    def __init__(
+        self, network: "Module", device: str, padding: int, hidden: int | None, first: int | None = None
+    ) -> None:
+        """Take a network.
+
+        Args:
+            network: Up to a layer.
+            device: It is there.
+            padding: The piece that fills rows up.
+            hidden: Which of its states are read; None for the last.
+            first: The position of a first piece, where the network reads packed rows.
+        """
+        self.network, self.device, self.padding, self._hidden, self._first = network, device, padding, hidden, first
+
+    @property
+    def pads(self) -> bool:
+        """Whether rows of different lengths are filled up."""
+        return self._first is None
 
     def states(self, rows: Sequence[Row]) -> list[Vectors]:
         """Return the vectors of the pieces of each row."""
+        return self._padded_states(rows) if self._first is None else self._packed_states(rows, self._first)
+
+    def _packed_states(self, rows: Sequence[Row], first: int) -> list[Vectors]:
+        torch = importlib.import_module("torch")
+        lengths = [len(row.ids) for row in rows]
+        ids = torch.tensor([[piece for row in rows for piece in row.ids]], device=self.device)
+        positions = torch.cat([torch.arange(first, first + length) for length in lengths])[None].to(self.device)
+        with torch.inference_mode(), packed(lengths):
+            answer = self.network(input_ids=ids, position_ids=positions)
+            table = answer.last_hidden_state[0].float().cpu().numpy()
+        return [vectors.copy() for vectors in np.split(table, np.cumsum(lengths)[:-1])]
+
+    def _padded_states(self, rows: Sequence[Row]) -> list[Vectors]:
         inputs = as_tensors(rows, self.padding, self.device)
         with importlib.import_module("torch").inference_mode():
             table = self.table(inputs).cpu().numpy()
@@ -283,7 +313,9 @@ def stack(source: Source, layer: int, device: str, precision: Precision, who: st
     if blocks is not None:
         del blocks[layer:]
     moved = ready(encoder, device, precision).eval()
-    return Stack(moved, device, source.tokenizer.pad_token_id or 0, layer if blocks is None else None)
+    padding = source.tokenizer.pad_token_id or 0
+    packs = device == "cpu" and blocks is not None
+    return Stack(moved, device, padding, layer if blocks is None else None, prepare(moved) if packs else None)
 
 
 def _blocks(config: object, name: str, who: str) -> int:
@@ -334,7 +366,8 @@ class Encoding:
         def compute(batch: list[int]) -> list[Vectors]:
             return self.stack.states([rows[number] for number in batch])
 
-        vectors = in_batches([len(row.ids) for row in rows], self.batch, compute, self.who)
+        lengths = [len(row.ids) for row in rows]
+        vectors = in_batches(lengths, self.batch, compute, self.who, pads=self.stack.pads)
         vector_of = dict(zip(rows, vectors, strict=True))
         answers = {
             text: self.coder.join(text, coding, [vector_of[row] for row in rows_by_text[text]], self.width, room)
@@ -408,6 +441,8 @@ class NetworkEncoder:
     device: str
     precision: Precision
     long: Long
+    batch: int | None = None
+    """How many pieces, padding counted, are computed at once; None for what the device does well."""
 
     def plan(self) -> Plan:
         """Return what is decided before the weights are loaded."""
@@ -429,11 +464,8 @@ class NetworkEncoder:
         source, layer, coder, limit, cuts = self.plan()
         device = device_of(self.device, self.who)
         lower = stack(source, layer, device, self.precision, self.who)
-        return Encoding(coder, lower, source.shape.width, limit, self.long, self.budget(device), cuts, self.who)
-
-    def budget(self, device: str) -> int:
-        """Return how many pieces, padding counted, are computed at once."""
-        return budget_of(device)
+        budget = self.batch or budget_of(device, pads=lower.pads)
+        return Encoding(coder, lower, source.shape.width, limit, self.long, budget, cuts, self.who)
 
     def sign(self, **facts: str) -> Signature:
         """Return the signature, with facts of the encoder's own after the revision."""

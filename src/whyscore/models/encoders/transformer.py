@@ -53,7 +53,7 @@ from whyscore.models.encoders.stacks import (
     recommend_layer,
     source,
 )
-from whyscore.models.pairs import Cuts, Inputs, Long, Row, RowCoder, Vectors, as_tensors, budget_of
+from whyscore.models.pairs import Cuts, Inputs, Long, Row, RowCoder, Vectors, as_tensors
 from whyscore.protocols import Encoded
 from whyscore.registry import runs_code
 from whyscore.settings import Precision, check_fields
@@ -181,7 +181,7 @@ class Transformer(NetworkEncoder):
         revision: a branch, tag or commit of the hub, instead of `name@revision`.
         first_blank: whether RoBERTa, BART and GPT-2 see a blank before the first word, as in bert_score.
         allow_pickle: whether weights may come from a `.bin` file.
-        batch: how many pieces, padding counted, are computed at once; None for 2,048, or 32,768 on a GPU.
+        batch: how many pieces are computed at once; None for 768, with padding 2,048, and on a GPU 32,768.
     """
 
     model: str
@@ -234,9 +234,6 @@ class Transformer(NetworkEncoder):
 
     def averaged(self, text: str, encoded: Encoded) -> NDArray[np.bool_]:  # noqa: ARG002 - all pieces of any text
         return np.ones(len(encoded.pieces), dtype=np.bool_)
-
-    def budget(self, device: str) -> int:
-        return self.batch or budget_of(device)
 
     def plan(self) -> Plan:
         name = self.model if self.revision is None else f"{self.model}@{self.revision}"
