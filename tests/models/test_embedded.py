@@ -1,4 +1,5 @@
 import re
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from importlib import metadata
 
@@ -12,7 +13,7 @@ from whyscore.errors import DataError, MissingExtra, SpecError
 from whyscore.models.encoders import embedded
 from whyscore.models.encoders import embedded as embedded_package
 from whyscore.models.encoders import embedded as network
-from whyscore.models.encoders.embedded import Embedded, Segmenter, normalise
+from whyscore.models.encoders.embedded import Embedded, EntryTable, Segmenter, normalise
 from whyscore.protocols import Encoder
 from whyscore.text import alignment
 
@@ -209,6 +210,33 @@ def test_equal_neighbourhoods_are_computed_once() -> None:
     rows = network.features(weights, np.concatenate(cuts), [len(cut) for cut in cuts])
     assert len(rows.of) == sum(map(len, cuts))
     assert len(rows.distinct) < 0.7 * len(rows.of)
+
+
+def test_entries_are_the_same_however_often_their_table_starts_anew() -> None:
+    weights = embedded_package.parts().weights
+    small, large = EntryTable(weights, 4), EntryTable(weights)
+    for pieces in ([7, 9], [9, 11], [100, 5, 7], [9], [1, 2, 3, 4, 5, 6, 7, 8], [7, 11]):
+        numbers = np.array(pieces)
+        tables = [table.take(numbers) for table in (small, large)]
+        for few, many in zip(
+            *([entries.vectors, entries.inner, *entries.shares] for entries, _ in tables), strict=True
+        ):
+            assert few[tables[0][1]].tobytes() == many[tables[1][1]].tobytes()
+            assert not few[0].any()
+    entries, rows = small.take(np.array([20, 21, 22]))
+    kept = entries.inner[rows].copy()
+    small.take(np.arange(30, 34))
+    assert (entries.inner[rows] == kept).all(), "who took entries goes on reading them"
+
+
+def test_texts_in_many_threads_have_the_vectors_they_have_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [f"{text} {number}" for number in range(6) for text in TEXTS]
+    expected = [Embedded().encode([text])[0].vectors.tobytes() for text in texts]
+    table = EntryTable(embedded_package.parts().weights, 16)
+    monkeypatch.setattr(embedded_package, "entry_table", lambda: table)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda text: Embedded().encode([text])[0].vectors.tobytes(), texts))
+    assert found == expected
 
 
 def test_surprisal_is_the_negative_log_probability_of_the_unigram_model() -> None:

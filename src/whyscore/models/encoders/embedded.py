@@ -32,8 +32,9 @@ All products of matrices are exact (`whyscore.models.exact`), and all else goes 
 its text alone: not on other texts, threads or the machine's library.
 
 Two things make it fast, and neither changes a number by more than rounding. What depends on the piece alone (1, 2, and
-each neighbour's share of the first convolution) is computed once per distinct piece. What depends on a piece and its
-neighbours is computed once per distinct neighbourhood, so that probes of one text, which differ in a word, share most.
+each neighbour's share of the first convolution) is computed once per piece, for as long as it is remembered. What
+depends on a piece and its neighbours is computed once per distinct neighbourhood, so that probes of one text, which
+differ in a word, share most.
 
 Vectors of phrases, stretches of pieces as the model would pool them:
 
@@ -68,6 +69,7 @@ from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from struct import Struct
+from threading import Lock
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -254,6 +256,8 @@ Indices = NDArray[np.intp]
 
 # Rows computed at once: enough to use the weights well, few enough to stay in the cache of one core.
 _ROWS = 256
+# Pieces whose part of the network is kept, 15 KB each.
+_ENTRIES = 4096
 # Stretches of pieces whose features are held at once, 10 MB: of probes of one text, neighbours share most.
 _ATOMS = 1024
 # Rows that are summed in single precision; longer sums are taken in double precision.
@@ -292,6 +296,9 @@ class Weights(NamedTuple):
     outer_bias: Vector
     hidden: tuple[Factor, Factor, Factor, Factor]
     """Of two residual layers: the shortcut and the first map side by side, then the second map."""
+    entry: Factor
+    """From features straight into the first of these: both are linear, and nothing comes between them."""
+    entry_bias: Vector
     epsilon: float
 
 
@@ -308,11 +315,77 @@ def static(weights: Weights, pieces: Indices) -> Rows:
     return Rows(_static(weights, distinct), of)
 
 
+class Entries(NamedTuple):
+    """What the network makes of pieces before it looks at their neighbours; row 0, of zeros, stands for no piece."""
+
+    vectors: Matrix
+    inner: Matrix
+    """The inputs of the branches, side by side."""
+    shares: tuple[NDArray[np.float32], ...]
+    """What each piece adds to the first convolution of each branch: rows x places in the window x width."""
+
+
+class EntryTable:
+    """Entries of the pieces that were read last, each computed once while there is room; threads can share it."""
+
+    def __init__(self, weights: Weights, size: int = _ENTRIES) -> None:
+        self._weights, self._size = weights, size
+        self._lock = Lock()
+        self._clear(size)
+
+    def take(self, pieces: Indices) -> tuple[Entries, Indices]:
+        """Return entries and the row of each piece in them; the pieces are distinct."""
+        with self._lock:
+            new = pieces[self._rows[pieces] == 0]
+            if self._used + len(new) > len(self._entries.vectors):
+                self._clear(max(self._size, len(pieces) + 1))
+                new = pieces
+            if len(new):
+                rows = np.arange(self._used, self._used + len(new))
+                self._compute(new, rows)
+                self._rows[new] = rows
+                self._used += len(new)
+            return self._entries, self._rows[pieces]
+
+    def _clear(self, size: int) -> None:
+        """Start anew, with other arrays: whoever took entries goes on reading theirs."""
+        weights = self._weights
+        width = weights.branches[0].second.values.shape[1]
+        shares = (np.empty((size, branch.slots, width), dtype=np.float32) for branch in weights.branches)
+        vectors, inner = (np.empty((size, columns), dtype=np.float32) for columns in weights.inner.values.shape)
+        self._entries = Entries(vectors, inner, tuple(shares))
+        for table in (self._entries.vectors, self._entries.inner, *self._entries.shares):
+            table[0] = 0
+        self._rows = np.zeros(len(weights.table), dtype=np.intp)
+        self._used = 1
+
+    def _compute(self, pieces: Indices, rows: Indices) -> None:
+        weights, entries = self._weights, self._entries
+        vectors = _static(weights, pieces)
+        inner = multiply(vectors, weights.inner)
+        inner += weights.inner_bias
+        _layer_norm(inner, weights.inner_norm, weights.epsilon)
+        entries.vectors[rows], entries.inner[rows] = vectors, inner
+        for branch, part, shares in zip(weights.branches, _parts(weights, inner), entries.shares, strict=True):
+            shares[rows] = multiply(part, branch.first).reshape(-1, *shares.shape[1:])
+
+
+def _parts(weights: Weights, inner: Matrix) -> list[Matrix]:
+    """Return the input of each branch."""
+    return np.split(inner, len(weights.branches), axis=1)
+
+
+@lru_cache(maxsize=1)
+def entry_table() -> EntryTable:
+    """Return the table that all encoders share."""
+    return EntryTable(parts().weights)
+
+
 class Neighbourhoods(NamedTuple):
     """Pieces with all neighbours that their features depend on, before these are computed."""
 
     vectors: Matrix
-    """Of each distinct piece."""
+    """Of pieces, wherever they stand."""
     pieces: Indices
     """Which of these stands at each position."""
     once: list[Matrix]
@@ -336,18 +409,14 @@ def neighbourhoods(weights: Weights, pieces: Indices, lengths: Sequence[int]) ->
     reach = max(max(b.left, b.slots - 1 - b.left) for b in weights.branches)
     near = _window_indices(lengths, reach)
     distinct, of = np.unique(pieces, return_inverse=True)
-    vectors = _static(weights, distinct)
-    inner = multiply(vectors, weights.inner)
-    inner += weights.inner_bias
-    _layer_norm(inner, weights.inner_norm, weights.epsilon)
-    # A last row of zeros stands for the piece of no neighbour.
-    inner = np.append(inner, np.zeros_like(inner[:1]), axis=0)
-    width = weights.branches[0].second.values.shape[1]
-    parts = [inner[:, i * width : (i + 1) * width] for i in range(len(weights.branches))]
-    # Position -1 lies outside the text.
-    beside = np.append(of, len(distinct))[near]
-    once = [_first(branch, part, of, beside, reach) for branch, part in zip(weights.branches, parts, strict=True)]
-    return Neighbourhoods(vectors, of, once, near, *_distinct_neighbourhoods(of, lengths, 2 * reach))
+    entries, rows = entry_table().take(distinct)
+    of = rows[of]
+    beside = np.append(of, 0)[near]  # position -1 lies outside the text
+    once = [
+        _first(branch, part, shares, of, beside[:, reach - branch.left :])
+        for branch, part, shares in zip(weights.branches, _parts(weights, entries.inner), entries.shares, strict=True)
+    ]
+    return Neighbourhoods(entries.vectors, of, once, near, *_distinct_neighbourhoods(of, lengths, 2 * reach))
 
 
 def features_of(weights: Weights, around: Neighbourhoods, kinds: Indices) -> Matrix:
@@ -422,15 +491,13 @@ def _distinct(values: Indices, starts: Indices, counts: Indices) -> tuple[Indice
     return first, kind
 
 
-def _first(branch: Branch, inputs: Matrix, of: Indices, beside: Indices, reach: int) -> Matrix:
+def _first(branch: Branch, inputs: Matrix, shares: NDArray[np.float32], of: Indices, beside: Indices) -> Matrix:
     """Return the first convolution at each position, and a last row of zeros for what lies outside."""
-    slots, width = branch.slots, inputs.shape[1]
-    shares = multiply(inputs, branch.first).reshape(-1, slots, width)
-    result = np.zeros((len(of) + 1, width), dtype=np.float32)
+    result = np.zeros((len(of) + 1, inputs.shape[1]), dtype=np.float32)
     for rows in _blocks(len(of)):
         here = result[:-1][rows]
-        for slot in range(slots):
-            here += shares[beside[rows, reach - branch.left + slot], slot]
+        for slot in range(branch.slots):
+            here += shares[beside[rows, slot], slot]
         here += branch.first_bias
         np.maximum(here, 0, out=here)
         here += inputs[of[rows]]
@@ -596,6 +663,7 @@ def _weights(path: Path) -> Weights:
         numbers = {name: stored[name] for name in stored.files}
     tables = [numbers.pop(f"q{chunk + 1}") for chunk in range(_CHUNKS)]
     orders = [order for order, _ in _WINDOWS]
+    first = np.concatenate([numbers["p1"], numbers["d0"]], axis=1).astype(np.float64)
     return Weights(
         table=np.stack(tables, axis=1).reshape(-1, tables[0].shape[1]),
         scale=numbers["scale"],
@@ -612,11 +680,13 @@ def _weights(path: Path) -> Weights:
         outer=factor(numbers["cnn_W"]),
         outer_bias=numbers["cnn_b"],
         hidden=(
-            factor(numbers["p1"], numbers["d0"]),
+            factor(first),
             factor(numbers["d1"]),
             factor(numbers["p3"], numbers["d2"]),
             factor(numbers["d3"]),
         ),
+        entry=factor(numbers["cnn_W"].astype(np.float64) @ first),
+        entry_bias=(numbers["cnn_b"].astype(np.float64) @ first).astype(np.float32),
         epsilon=float(numbers["eps"]),
     )
 
@@ -846,15 +916,13 @@ def pool_phrases(texts: Sequence[Coded], ranges: Sequence[Ranges], means: Sequen
     result: list[Phrases] = []
     for window in _windows(texts):
         part = slice(len(result), len(result) + len(window.texts))
-        mean_counts = (
-            np.zeros(len(window.texts), dtype=np.intp) if means is None else np.array(means[part], dtype=np.intp)
-        )
+        mean_counts = None if means is None else np.array(means[part], dtype=np.intp)
         result += _pool_window(parts().weights, window, ranges[part], mean_counts)
     return result
 
 
 def _pool_window(
-    weights: Weights, window: _Window, ranges: Sequence[Ranges], mean_counts: Indices
+    weights: Weights, window: _Window, ranges: Sequence[Ranges], mean_counts: Indices | None
 ) -> Iterator[Phrases]:
     """Yield the phrases of each text, each distinct one computed once.
 
@@ -871,22 +939,19 @@ def _pool_window(
     sizes = np.diff(edges, append=len(border))
     near = neighbourhoods(weights, window.pieces, window.lengths)
     distinct, atoms = _distinct(near.of, edges, sizes)
-    projections = np.empty((len(distinct), len(weights.outer_bias)), dtype=np.float32)
-    order = np.argsort(distinct)
-    for block in _blocks(len(distinct), _ATOMS):
-        stretches = distinct[order[block]]
-        firsts = np.cumsum(sizes[stretches]) - sizes[stretches]
-        inside = np.repeat(edges[stretches] - firsts, sizes[stretches]) + np.arange(sizes[stretches].sum())
-        kinds, of_kind = np.unique(near.of[inside], return_inverse=True)
-        sums = _sum_stretches(features_of(weights, near, kinds), of_kind, firsts, sizes[stretches])
-        projections[order[block]] = multiply(sums, weights.outer)
-    projections += sizes[distinct, None].astype(np.float32) * weights.outer_bias
+    stretches = _Stretches(near, edges[distinct], sizes[distinct])
+    if mean_counts is None:
+        mean_counts = np.zeros(len(ranges), dtype=np.intp)
+        projections = np.empty((0, len(weights.outer_bias)), dtype=np.float32)
+        entered = _map_sums(weights, stretches, weights.entry, weights.entry_bias)
+    else:
+        projections = _map_sums(weights, stretches, weights.outer, weights.outer_bias)
+        entered = multiply(projections, weights.hidden[0])
     first, number = of[starts], of[ends] - of[starts]
     outside = atoms[of[begins]] * len(distinct) + atoms[of[begins + lengths - 1]]
     _, around = np.unique(outside, return_inverse=True)
     _, inside = _distinct(atoms, first, number)
     _, firsts, phrase = np.unique(inside * len(ranges) + around[text], return_index=True, return_inverse=True)
-    entered = multiply(projections, weights.hidden[0])
     outer = entered[atoms[of[begins]]] + entered[atoms[of[begins + lengths - 1]]]
     roots = np.sqrt(ends - starts + 2, dtype=np.float32)[:, None]
     vectors = np.empty((len(text), weights.hidden[-1].values.shape[1]), dtype=np.float32)
@@ -907,6 +972,30 @@ def _pool_window(
         np.split(vectors, np.cumsum(counts)[:-1]),
         np.split(means, np.cumsum(np.minimum(mean_counts, counts))[:-1]),
     )
+
+
+class _Stretches(NamedTuple):
+    """Pieces that follow one another: where each stretch starts, and how many pieces it has."""
+
+    near: Neighbourhoods
+    starts: Indices
+    sizes: Indices
+
+
+def _map_sums(weights: Weights, stretches: _Stretches, layer: Factor, bias: Vector) -> Matrix:
+    """Return what a linear layer makes of each piece's features, summed over each stretch."""
+    near, starts, sizes = stretches
+    result = np.empty((len(starts), len(bias)), dtype=np.float32)
+    order = np.argsort(starts)
+    for part in _blocks(len(starts), _ATOMS):
+        block = order[part]
+        firsts = np.cumsum(sizes[block]) - sizes[block]
+        inside = np.repeat(starts[block] - firsts, sizes[block]) + np.arange(sizes[block].sum())
+        kinds, of_kind = np.unique(near.of[inside], return_inverse=True)
+        sums = _sum_stretches(features_of(weights, near, kinds), of_kind, firsts, sizes[block])
+        result[block] = multiply(sums, layer)
+    result += sizes[:, None].astype(np.float32) * bias
+    return result
 
 
 def _sum_stretches(rows: Matrix, of: Indices, starts: Indices, counts: Indices) -> Matrix:
