@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from whyscore.errors import ContractError, DataError, SpecError
 from whyscore.text.alignment import Missing, Pieces, _trim, align, find_uncovered, pool_words
 from whyscore.text.splitters import white_space
+from whyscore.types import Words
 
 TEXT = "the unbelievable  cat"
 WORDS = white_space(TEXT)
@@ -163,6 +164,18 @@ def test_pairs_are_those_with_characters_in_common(cut: tuple[str, list[tuple[in
         assert word not in {other for _, other in strong}
     bare = [k for k, letter in enumerate(text) if not letter.isspace() and not any(a <= k < b for a, b in kept)]
     assert find_uncovered(text, kept) == bare
+
+
+@settings(deadline=None)
+@given(cut=cut_texts())
+def test_pieces_that_are_the_words_are_aligned_as_any_others(cut: tuple[str, list[tuple[int, int]]]) -> None:
+    text, spans = cut
+    for words in (Words(text, tuple(spans)), white_space(text)):
+        written = [text[start:end].replace("a", "▁") for start, end in words.spans]
+        pairs = align(words, Pieces(words.spans, written))
+        expected = align(words, Pieces(words.spans, written, dropped=[False] * len(words)))
+        for found, wanted in zip(pairs, expected, strict=True):
+            assert found.tolist() == wanted.tolist()
 
 
 @settings(deadline=None)

@@ -437,7 +437,9 @@ def _units(text: str, pieces: list[str], spans: NDArray[np.int64]) -> _Units:
     # A piece that covers no letter, the mark before a word, belongs to the word that follows; all others end in theirs.
     following = np.minimum(np.searchsorted(starts, spans[:, 1], side="left") + 1, len(starts))
     word = np.where(blank, following, np.searchsorted(starts, spans[:, 1] - 1, side="right"))
-    apart = np.array([_NO_BLANKS.search(text, start, end) is not None for start, end in spans.tolist()], dtype=np.bool_)
+    apart = np.zeros(len(spans), dtype=np.bool_)
+    if _NO_BLANKS.search(text):
+        apart[:] = [_NO_BLANKS.search(text, start, end) is not None for start, end in spans.tolist()]
     weak = np.array([not piece.strip(BOUNDARY_MARKS + " ") for piece in pieces], dtype=np.bool_)
     first = np.ones(len(pieces), dtype=np.bool_)
     first[1:] = (word[1:] != word[:-1]) | (~weak[:-1] & (apart[1:] | apart[:-1]))

@@ -15,8 +15,10 @@ Similarity matrix, the cosines of words with words:
 3. A word without a unit has no numbers (NaN). Cosines stand as they are: not weighted, not rescaled.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import compress
+from operator import itemgetter
 from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -32,6 +34,7 @@ from whyscore.types import FloatMatrix, Place, Segment, WordMatch, Words, WordSc
 Scale = Literal["similarity", "contribution"]
 
 _LEAST = 5e-7  # what is rounding
+_start, _end = itemgetter(0), itemgetter(1)
 
 
 class WordOptions(NamedTuple):
@@ -123,7 +126,7 @@ def _counterpart(other: Sided, run: int, around: Sequence[Span]) -> tuple[str, S
     start, end = int(other.spans[run, 0]), int(other.spans[run + length, 1])
     if other.special[run]:
         return other.pieces[run], None
-    inside = [span for span in around if span[0] < end and span[1] > start]
+    inside = around[bisect_right(around, start, key=_end) : bisect_left(around, end, key=_start)]
     if inside:
         start, end = min(start, inside[0][0]) if not other.text[start].isspace() else inside[0][0], inside[-1][1]
     return other.text[start:end], (start, end)
