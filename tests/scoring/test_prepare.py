@@ -87,7 +87,7 @@ def test_each_batch_is_stored_as_soon_as_it_is_there(tmp_path: Path) -> None:
             return super().score(segments)
 
     with pytest.raises(KeyboardInterrupt):
-        prepare(Interrupted(), store=store, size=2).score(segments("a", "bb", "ccc", "dddd", "eeeee"))
+        prepare(Interrupted(), store=store, size=2).score(segments("eeeee", "dddd", "ccc", "bb", "a"))
     assert [held.segments for held in store.held()] == [4]
 
 
@@ -97,8 +97,10 @@ def test_batches_hold_every_index_once_and_keep_their_limits(texts: list[str], s
     found = list(batches(asked, size, characters))
     assert sorted(i for batch in found for i in batch) == list(range(len(texts)))
     assert all(len(batch) <= size for batch in found)
-    lengths = [len(asked[i].hypothesis) for batch in found for i in batch]
-    assert lengths == sorted(lengths, reverse=True)
+    assert all(batch == list(range(batch[0], batch[-1] + 1)) for batch in found), "probes of one text stay together"
+    longest = [max(1, *(len(texts[i]) for i in batch)) for batch in found]
+    assert longest == sorted(longest, reverse=True)
+    assert all(len(batch) == 1 or len(batch) * most <= characters for batch, most in zip(found, longest, strict=True))
 
 
 @given(st.lists(st.text(max_size=10), max_size=12), st.integers(1, 5))

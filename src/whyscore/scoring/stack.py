@@ -4,8 +4,9 @@
 
 Each layer is a few lines and knows nothing of the others; the whole is a metric again.
 
-Batches hold texts of similar length, longest first: padding is small, and what is too large fails early. A `Progress`
-is notified of how far the work has come.
+Batches hold neighbours: probes of one text share most of what a model computes, and models sort by length themselves.
+The batch with the longest text comes first, so that what is too large fails early. A `Progress` is notified of how far
+the work has come.
 
 How fast a metric is, for an estimate before the work:
 
@@ -54,19 +55,24 @@ def length(segment: Segment) -> int:
 
 
 def batches(segments: Sequence[Segment], size: int = SIZE, characters: int = CHARACTERS) -> Iterator[list[int]]:
-    """Yield the indices of each batch; together they are every index once.
+    """Yield the indices of each batch, that with the longest segment first; together they are every index once.
 
-    >>> list(batches([Segment("a"), Segment("aaa"), Segment("aa")], size=2))
-    [[1, 2], [0]]
+    >>> list(batches([Segment("a"), Segment("aa"), Segment("aaa")], size=2))
+    [[2], [0, 1]]
     """
-    lengths = [length(segment) for segment in segments]
-    order = sorted(range(len(segments)), key=lambda i: -lengths[i])
-    start = 0
-    while start < len(order):
-        longest = max(lengths[order[start]], 1)
-        count = max(1, min(size, characters // longest))
-        yield order[start : start + count]
-        start += count
+    found: list[tuple[int, list[int]]] = []
+    longest, batch = 1, list[int]()
+    for number, segment in enumerate(segments):
+        most = max(longest, length(segment))
+        if batch and (len(batch) == size or (len(batch) + 1) * most > characters):
+            found.append((longest, batch))
+            most, batch = max(1, length(segment)), []
+        longest = most
+        batch.append(number)
+    if batch:
+        found.append((longest, batch))
+    for _, batch in sorted(found, key=lambda pair: -pair[0]):
+        yield batch
 
 
 class Progress(Protocol):
@@ -126,7 +132,7 @@ class Stages:
 
 @dataclass(frozen=True)
 class Batched:
-    """Asks the metric in batches of similar length through an executor."""
+    """Asks the metric in batches through an executor."""
 
     metric: Metric
     executor: Executor = field(default_factory=Serial)
