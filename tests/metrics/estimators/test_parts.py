@@ -1,8 +1,10 @@
 """The estimator's parts give the numbers of the libraries that trained them, and survive a file."""
 
+import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -93,11 +95,23 @@ def test_keys_know_case_from_order() -> None:
     assert len(neighbour_keys(keys[:1])) == 0
 
 
-def run_script(name: str, *arguments: object) -> None:
-    """Run a script of `training/` on one thread."""
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    command = [sys.executable, str(TRAINING / name), *map(str, arguments)]
-    subprocess.run(command, env=environment, check=True, capture_output=True)
+ONE_PROCESS = """
+import json, runpy, sys
+import prepare
+
+prepare._CHUNK = 64  # several chunks of few rows, so that both processes have some
+for name, *arguments in json.loads(sys.argv[1]):
+    sys.argv = [name, *arguments]
+    runpy.run_path(f"{sys.path[1]}/{name}", run_name="__main__")
+"""
+
+
+def run_scripts(*commands: Sequence[object], hash_seed: int) -> None:
+    """Run scripts of `training/`, one after the other in one new process, on one thread."""
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": str(hash_seed)}
+    environment["PYTHONPATH"] = os.pathsep.join([str(TRAINING), *filter(None, [environment.get("PYTHONPATH")])])
+    lines = json.dumps([list(map(str, command)) for command in commands])
+    subprocess.run([sys.executable, "-c", ONE_PROCESS, lines], env=environment, check=True, capture_output=True)
 
 
 @pytest.mark.slow
@@ -106,15 +120,21 @@ def test_training_anew_gives_the_same_weights(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     pytest.importorskip("sklearn")
     digests = []
-    for folder in (tmp_path / "once", tmp_path / "again"):
+    for number, folder in enumerate((tmp_path / "once", tmp_path / "again")):
         networks = [folder / f"network-{seed}.npz" for seed in range(2)]
-        run_script("make_examples.py", folder, "--step", 250)
-        for seed, network in enumerate(networks):
-            run_script("train.py", folder, network, "--seed", seed, "--epochs", 1)
-        run_script("boost.py", folder, folder / "trees.npz")
-        run_script("sentences.py", folder, folder / "heads.npz")
         parts = ("--trees", folder / "trees.npz", "--heads", folder / "heads.npz")
-        run_script("assemble.py", folder, *networks, *parts, "-o", folder / "qe.npz")
+        run_scripts(
+            ("make_examples.py", folder, "--step", 500),
+            # Batches so small that there are several: weights are averaged at every fourth.
+            *(
+                ("train.py", folder, network, "--seed", seed, "--epochs", 1, "--words", 800)
+                for seed, network in enumerate(networks)
+            ),
+            ("boost.py", folder, folder / "trees.npz"),
+            ("sentences.py", folder, folder / "heads.npz"),
+            ("assemble.py", folder, *networks, *parts, "-o", folder / "qe.npz"),
+            hash_seed=number,
+        )
         digests.append(load(folder / "qe.npz").digest)
     assert digests[0] == digests[1]
     (score,) = QE(model=str(tmp_path / "once" / "qe.npz")).score([Segment("The cat sits .", "Die Katze sitzt .")])
