@@ -100,7 +100,7 @@ class _Tagger(Protocol):
 
 
 class _Cutter(Protocol):
-    def tokenize(self, text: str) -> list[str]: ...
+    def tokenize(self, text: str) -> tuple[str, ...]: ...
 
     def span_tokenize(self, text: str) -> Sequence[Span]: ...
 
@@ -130,10 +130,9 @@ def nltk_tokens(text: str) -> list[tuple[str, int, int]]:
     return [(word, start, end) for word, (start, end) in zip(words, spans, strict=True)]
 
 
-@lru_cache(maxsize=1 << 14)
 def nltk_words(text: str) -> tuple[str, ...]:
-    """Return NLTK's word tokens alone, in half of the time."""
-    return tuple(_cutter().tokenize(text))
+    """Return NLTK's word tokens alone."""
+    return _cutter().tokenize(text)
 
 
 def _tag_text(text: str, tagger: _Tagger) -> tuple[Tagged, ...]:
@@ -155,8 +154,16 @@ def _missing() -> MissingExtra:
 def _cutter() -> _Cutter:
     with need_package(_missing()):
         destructive = importlib.import_module("nltk.tokenize.destructive")
-    cutter: _Cutter = destructive.NLTKWordTokenizer()
-    return cutter
+    cutter: Any = destructive.NLTKWordTokenizer()
+    cut = cutter.tokenize
+
+    @lru_cache(maxsize=1 << 14)
+    def tokenize(text: str) -> tuple[str, ...]:
+        return tuple(cut(text))
+
+    cutter.tokenize = tokenize  # span_tokenize asks for the same words once more
+    found: _Cutter = cutter
+    return found
 
 
 @lru_cache(maxsize=1)
