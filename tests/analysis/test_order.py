@@ -45,7 +45,9 @@ COMMANDS = {
         *("--given-length", "--draws", "20"),
     ),
     "metaeval words": ("metaeval", "words", "-m", "chrf", "-e", "intrinsic", "--draws", "50"),
-    "metaeval faithfulness": ("metaeval", "faithfulness", "-m", "chrf", "-e", "erasure", "--draws", "20"),
+    "metaeval faithfulness": (
+        *("metaeval", "faithfulness", "-m", "chrf", "-e", "erasure", "--orders", "3", "--draws", "20"),
+    ),
     "explain": ("explain", "-m", "chrf", "-e", "lime(samples=20)"),
     "boost": ("boost", "-m", "chrf", "-e", "erasure", "--segments"),
     "boost systems": ("boost", "-m", "token_f1", "-e", "erasure", "-p", "2", "--weight", "0.5"),
