@@ -70,7 +70,8 @@ def score(segments):
 def cluster() -> Iterator["cluster_utils.Cluster"]:
     """A node with one core; tests may add others, and remove them."""
     ray.shutdown()
-    found = cluster_utils.Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    head = {"num_cpus": 1, "include_dashboard": False, "_system_config": {"health_check_period_ms": 500}}
+    found = cluster_utils.Cluster(initialize_head=True, head_node_args=head)
     yield found
     ray.shutdown()
     found.shutdown()
