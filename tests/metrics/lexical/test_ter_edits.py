@@ -65,8 +65,8 @@ def test_twenty_thousand_texts_need_as_many_edits_as_sacrebleu_found(shared: Pat
     pairs = all_pairs(shared)
     recorded = read_recorded(pairs)
     assert len(recorded) == 21_000
-    assert [edits(*pair) for pair in pairs] == recorded
-    assert [trace(*pair).edits for pair in pairs] == recorded
+    # One pair after the other: the second question finds the shifts that the first one searched for.
+    assert [(edits(*pair), trace(*pair).edits) for pair in pairs] == [(number, number) for number in recorded]
 
 
 @settings(max_examples=300)
