@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from support.cli import run_command
 from whyscore.cli.main import VERBS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -37,11 +38,10 @@ def test_python_examples_run(page: str, code: str, tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.parametrize(("page", "line"), commands())
-def test_commands_of_the_pages_run(page: str, line: str, tmp_path: Path) -> None:
-    arguments = shlex.split(line, comments=True)[1:]
-    command = [sys.executable, "-m", "whyscore", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
-    assert done.returncode == 0, f"{page}: {line}\n{done.stderr}"
+def test_commands_of_the_pages_run(page: str, line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # the store is that of all tests: pages ask for the same scores
+    done = run_command(*shlex.split(line, comments=True)[1:])
+    assert done.code == 0, f"{page}: {line}\n{done.err}"
 
 
 def with_examples() -> list[str]:
