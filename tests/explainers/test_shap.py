@@ -2,11 +2,13 @@
 
 import json
 import math
+import os
 import re
 import warnings
 from collections.abc import Callable
 from itertools import permutations
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -219,7 +221,8 @@ def _scores(text: str, reference: str, masks: KeepMasks, token_f1: TokenF1) -> F
 
 def _library(game: Game, words: int, seed: int) -> FloatVector:
     """Return the values of shap 0.51's PermutationExplainer; it seeds the global generator, which is put back."""
-    with warnings.catch_warnings():
+    # To compile its loops takes longer than to run them: they are run as they are written.
+    with warnings.catch_warnings(), mock.patch.dict(os.environ, NUMBA_DISABLE_JIT="1"):
         warnings.simplefilter("ignore")  # of the package's plots
         import shap
 
