@@ -36,9 +36,10 @@ class Metric(Protocol):
     """Scores segments.
 
     What else the rest of the system can use is a protocol of its own, which a metric fulfils or not: rows
-    (`RowMetric`), a corpus score (`CorpusMetric`), scores of words (`WordScorer`), similarities (`MatrixMetric`),
-    tokens (`TokenMetric`), less input than it reads (`SupportsNeeds`), scale (`SupportsScale`), how texts are masked
-    for it (`SupportsMasking`), and which variant of it is decomposed (`SupportsDecomposition`).
+    (`RowMetric`), a corpus score (`CorpusMetric`), many of them at once (`SupportsTotals`), scores of words
+    (`WordScorer`), similarities (`MatrixMetric`), tokens (`TokenMetric`), less input than it reads (`SupportsNeeds`),
+    scale (`SupportsScale`), how texts are masked for it (`SupportsMasking`), and which variant of it is decomposed
+    (`SupportsDecomposition`).
 
     >>> class Shouting:
     ...     inputs, higher_is_better = Inputs.HYPOTHESIS, False
@@ -86,6 +87,14 @@ class CorpusMetric(RowMetric, Protocol):
 
     def segment_signature(self) -> Signature:
         """Return the signature of the segment scores, where the formula differs from the corpus one."""
+
+
+@runtime_checkable
+class SupportsTotals(Protocol):
+    """Computes many corpus scores at once, with the digits that `CorpusMetric.total` gives one by one."""
+
+    def totals(self, rows: FloatMatrix) -> FloatVector:
+        """Return the corpus score of each summed row."""
 
 
 @runtime_checkable

@@ -301,6 +301,20 @@ def test_a_broken_corpus_metric_is_caught(fault: str, message: str) -> None:
         check_metric(Spoilt(fault=fault))
 
 
+def test_totals_that_are_not_those_of_single_rows_are_caught() -> None:
+    class Hasty(Bleu):
+        __slots__ = ()
+
+        def signature(self) -> Signature:
+            return replace(Bleu().signature(), stable=False)
+
+        def totals(self, rows: FloatMatrix) -> FloatVector:
+            return 1 + np.array([self.total(row) for row in rows])
+
+    with pytest.raises(ContractError, match=re.escape("Hasty.totals gives [")):
+        check_metric(Hasty())
+
+
 def test_a_tolerance_lets_rounding_pass() -> None:
     class Rounding(Lengths):
         def score(self, segments: Sequence[Segment]) -> FloatVector:

@@ -23,7 +23,16 @@ from typing import NamedTuple, Protocol, cast
 import numpy as np
 
 from whyscore.errors import MissingInput
-from whyscore.protocols import CorpusMetric, Executor, Metric, Part, RowMetric, SizedExecutor, SupportsNeeds
+from whyscore.protocols import (
+    CorpusMetric,
+    Executor,
+    Metric,
+    Part,
+    RowMetric,
+    SizedExecutor,
+    SupportsNeeds,
+    SupportsTotals,
+)
 from whyscore.scoring.answers import Answers, AsksModel, Missing
 from whyscore.scoring.executors import Serial
 from whyscore.scoring.rows import (
@@ -296,6 +305,11 @@ class PreparedCorpus(PreparedRows):
 
     def total(self, row: FloatVector) -> float:
         return self.metric.total(row)
+
+    def totals(self, rows: FloatMatrix) -> FloatVector:
+        if isinstance(self.metric, SupportsTotals):
+            return self.metric.totals(rows)
+        return np.array([self.metric.total(row) for row in rows], dtype=np.float64)
 
     def segment_signature(self) -> Signature:
         return self.metric.segment_signature()

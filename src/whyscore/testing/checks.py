@@ -54,6 +54,7 @@ from whyscore.protocols import (
     SupportsMasking,
     SupportsNeeds,
     SupportsScale,
+    SupportsTotals,
     Tagger,
     TokenMetric,
     WordScorer,
@@ -284,6 +285,10 @@ def _check_corpus(metric: CorpusMetric, segments: Sequence[Segment], name: str) 
         if not isinstance(total, float) or not np.isfinite(total):
             raise ContractError(f"{name}.total must be a finite float, got {total!r} for the row {before.tolist()}")
         _check_kept(row, before, f"{name}.total")
+    if isinstance(metric, SupportsTotals):
+        together, one_by_one = metric.totals(rows).tolist(), [metric.total(row) for row in rows]
+        if together != one_by_one:
+            raise ContractError(f"{name}.totals gives {together}, {name}.total gives {one_by_one}")
     if not isinstance(metric.segment_signature(), Signature):
         raise ContractError(f"{name}.segment_signature() must be a Signature, got {metric.segment_signature()!r}")
 

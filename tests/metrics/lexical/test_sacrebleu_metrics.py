@@ -215,6 +215,24 @@ def test_rows_have_the_named_counts() -> None:
     }
 
 
+@settings(max_examples=200, deadline=None)
+@given(
+    st.sampled_from([spec for spec, _ in FAST if spec.startswith("chrf")]),
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([0, 1, 2, 5, 1000]),
+    st.sampled_from([1.0, 1 / 3]),
+)
+def test_many_rows_have_the_digits_that_each_has_alone(spec: str, seed: int, largest: int, scale: float) -> None:
+    metric = build(spec)
+    assert isinstance(metric, Chrf)
+    rows = scale * np.random.default_rng(seed).integers(0, largest, (50, len(metric.columns)), endpoint=True)
+    before = rows.copy()
+    alone = [metric.counts.formula(row) for row in rows.tolist()]  # sacreBLEU's own code
+    assert metric.scores(rows).tolist() == metric.totals(rows).tolist() == alone
+    assert [metric.total(row) for row in rows] == alone
+    assert rows.tolist() == before.tolist()
+
+
 def test_totals_leave_the_row_as_it_was() -> None:
     metric = Bleu(smoothing="add-k")
     row = metric.statistics([Segment("a cat sat", None, ("a cat ran",))])[0]

@@ -38,9 +38,9 @@ from whyscore.analysis.compare.result import (
 from whyscore.analysis.score import facts_of_data, judge_remarks
 from whyscore.data.naming import few
 from whyscore.errors import DataError, SpecError
-from whyscore.protocols import CorpusMetric, Metric
+from whyscore.protocols import Metric
 from whyscore.scoring.answers import AsksModel
-from whyscore.scoring.stack import LOCAL, Prepared, Progress, Resources, Stages, require
+from whyscore.scoring.stack import LOCAL, Prepared, PreparedCorpus, Progress, Resources, Stages, require
 from whyscore.settings import takes
 from whyscore.stats.correction import Clusters, clusters, correct_p
 from whyscore.stats.resampling import content_order, percentiles
@@ -220,10 +220,10 @@ def _measure(dataset: Dataset, metric: MetricLike, common: _Common, resources: R
         return _measure_preference(dataset, name, prepared, common)
     require(base, dataset.segments)
     signature = prepared.signature().with_facts(**facts_of_data(prepared, dataset.segments))
-    if isinstance(prepared, CorpusMetric):
+    if isinstance(prepared, PreparedCorpus):
         rows = prepared.statistics(dataset.segments)
         scores = prepared.scores(rows)
-        return _Measure(name, rows, scores, _totals_of(prepared), direction, corpus=True, signature=signature)
+        return _Measure(name, rows, scores, prepared.totals, direction, corpus=True, signature=signature)
     values = prepared.score(dataset.segments)
     notes = tuple(judge_remarks(prepared, dataset.segments, [entry.system for entry in dataset.entries]))
     return _Measure(
@@ -291,10 +291,6 @@ def _measure_preference(dataset: Dataset, name: str, prepared: Prepared, common:
         signature=signature,
         notes=notes,
     )
-
-
-def _totals_of(metric: CorpusMetric) -> Totals:
-    return lambda sums: np.array([metric.total(row) for row in sums], dtype=np.float64)
 
 
 def _compare_systems(

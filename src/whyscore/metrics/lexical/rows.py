@@ -219,6 +219,7 @@ def run_credits(own: Sequence[Units], others: Sequence[Sequence[Units]], longest
 
 
 TOKENIZERS = tuple(BLEU.TOKENIZERS)
+_EPSILON = 1e-16  # sacreBLEU's, in chrF
 Row = list[float]
 Facts = tuple[tuple[str, str], ...]
 
@@ -249,11 +250,13 @@ class CountedMetric:
         return self.counts.rows(segments)
 
     def scores(self, rows: FloatMatrix) -> FloatVector:
-        formula = self.counts.formula
-        return np.array([formula(row.tolist()) for row in rows], dtype=np.float64)  # all as lists: four times the table
+        return self.counts.formulas(rows)
 
     def total(self, row: FloatVector) -> float:
         return float(self.counts.formula(row.tolist()))
+
+    def totals(self, rows: FloatMatrix) -> FloatVector:
+        return self.counts.formulas(rows)
 
 
 class BleuRows(BLEU):
@@ -325,7 +328,7 @@ class ChrfRows(CHRF):
         )
         if len(alternatives) == len(segments):
             return alternatives
-        scores = iter([self.formula(row) for row in alternatives.tolist()])
+        scores = iter(self.formulas(alternatives).tolist())
         best, first = [], 0
         for texts in references:
             scores_of_segment = list(islice(scores, len(texts)))
@@ -345,6 +348,27 @@ class ChrfRows(CHRF):
     def formula(self, row: Row) -> float:
         """Return the chrF that a row of counts stands for."""
         return self._compute_f_score(row)  # type: ignore[arg-type]  # counts are whole numbers, as floats
+
+    def formulas(self, rows: FloatMatrix) -> FloatVector:
+        """Return the chrF of each row: what `formula` computes, step by step, so that no digit differs."""
+        factor = self.beta**2
+        scores, precisions, recalls, orders = (np.zeros(len(rows)) for _ in range(4))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            for hypothesis, reference, both in rows.reshape(len(rows), self.order, 3).transpose(1, 2, 0):
+                precision = np.where(hypothesis > 0, both / hypothesis, _EPSILON)
+                recall = np.where(reference > 0, both / reference, _EPSILON)
+                below = factor * precision + recall
+                scores += np.where(below > 0, (1 + factor) * precision * recall / below, _EPSILON)
+                counted = (hypothesis > 0) & (reference > 0)
+                precisions += np.where(counted, precision, 0.0)
+                recalls += np.where(counted, recall, 0.0)
+                orders += counted
+            if self.eps_smoothing:
+                return 100 * scores / self.order
+            precisions /= np.maximum(orders, 1)
+            recalls /= np.maximum(orders, 1)
+            whole = 100 * ((1 + factor) * precisions * recalls / (factor * precisions + recalls))
+        return np.where(precisions + recalls != 0, whole, 0.0)
 
     def facts(self) -> Facts:
         """Return the fields of sacreBLEU's signature."""
@@ -394,6 +418,10 @@ class TerRows(TER):
     def formula(self, row: Row) -> float:
         """Return the TER that a row of counts stands for."""
         return float(self._compute_score_from_stats(row).score)
+
+    def formulas(self, rows: FloatMatrix) -> FloatVector:
+        """Return the TER of each row."""
+        return np.array([self.formula(row.tolist()) for row in rows], dtype=np.float64)
 
     def facts(self) -> Facts:
         """Return the fields of sacreBLEU's signature."""
