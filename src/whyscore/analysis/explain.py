@@ -271,9 +271,11 @@ def cost(
     for window in windows(plan, tasks_of(plan, texts, sides_of(settings.sides))):
         evidence = [Evidence.whole(task.words, np.nan, task.seed) for task in window]
         masks, probes = ask(plan, window, evidence, 0)
-        first = score_cost(base, probe_segments(texts, window, probes), resources.store)
+        asked = sum(len(own.texts) for own in probes)
+        different = [own._replace(texts=list(dict.fromkeys(own.texts))) for own in probes]
+        first = score_cost(base, probe_segments(texts, window, different), resources.store)
         later = sum(plan.explainer.cost(len(task.words)) - len(rows) for task, rows in zip(window, masks, strict=True))
-        total, distinct, stored = total + first.asked + later, distinct + first.distinct + later, stored + first.stored
+        total, distinct, stored = total + asked + later, distinct + first.distinct + later, stored + first.stored
     return Cost(total, distinct, stored)
 
 
