@@ -47,10 +47,11 @@ def lime_masks(words: int, samples: int, state: RandomState) -> np.ndarray:
     """The masks of lime 0.2.0.1 with the whole text first, drawn from a state that goes on from text to text."""
     masks = np.ones((samples, words), dtype=np.bool_)
     places = np.arange(words)
-    for row, hidden in zip(masks[1:], state.randint(1, words + 1, samples - 1), strict=True):
-        shuffled = places.copy()
-        state.shuffle(shuffled)
-        row[shuffled[:hidden]] = False
+    hidden = state.randint(1, words + 1, samples - 1)
+    shuffled = np.tile(places, (samples - 1, 1))
+    for row in shuffled:
+        state.shuffle(row)
+    np.put_along_axis(masks[1:], shuffled, places >= hidden[:, np.newaxis], axis=1)
     return masks
 
 
