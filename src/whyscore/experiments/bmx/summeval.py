@@ -289,15 +289,16 @@ def splits(explained: Explained, how: SummevalSettings, controls: Sequence[str] 
     search = how.search
     main, *others = sources_of(explained, search)
     number = np.array([entry.extra[SPLIT] for entry in explained.data.entries])
+    human = {aspect: explained.data.human(aspect) for aspect in ASPECTS}
     for source in (main, *(other for other in others if other.name in controls)):
         for rule in how.compared:
             for split in np.unique(number).tolist():
                 fitted, rest = np.flatnonzero(number == split), np.flatnonzero(number != split)
-                question = Question.of(_settings(explained.data, fitted, how.fitted), search, rule)
+                question = Question.of(_settings(human, fitted, how.fitted), search, rule)
                 choice = question.choose(source, question.settings)
                 votes = sum(question.counts(source.material, setting) for setting in question.settings)
                 values = source.mix(choice, fitted)
-                for setting in _settings(explained.data, rest, COEFFICIENTS):
+                for setting in _settings(human, rest, COEFFICIENTS):
                     p_value = None
                     if choice.boosted and how.resamples:
                         comparison = source.material, setting, values
@@ -305,10 +306,10 @@ def splits(explained: Explained, how: SummevalSettings, controls: Sequence[str] 
                     yield _row(source, setting, rule, split, len(fitted), votes, choice, values, p_value)
 
 
-def _settings(data: Dataset, rows: IntVector, coefficients: Sequence[str]) -> Iterator[Setting]:
+def _settings(human: Mapping[str, FloatVector], rows: IntVector, coefficients: Sequence[str]) -> Iterator[Setting]:
     for coefficient in coefficients:
-        for aspect in ASPECTS:
-            yield Setting(f"{aspect} {coefficient}", "", aspect, coefficient, "system", rows, data.human(aspect))
+        for aspect, scores in human.items():
+            yield Setting(f"{aspect} {coefficient}", "", aspect, coefficient, "system", rows, scores)
 
 
 def _row(  # noqa: PLR0917 - the columns of one row
