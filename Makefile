@@ -2,7 +2,7 @@
 # make test      style, types, tests but the slow ones (installs what they need)
 # make test-all  the slow tests, too: deep fuzzing, killed runs, dying nodes, the longest properties
 # make check     style, types, and known faults of the packages in use where that list can be reached
-# make bench     the benchmarks: ratios against the peers, and counts
+# make bench     the benchmarks: ratios against the peers, and counts; commands choose the kernels of OpenBLAS
 # make faults    kills, full disks, flipped bits, shuffled inputs ...: what is survived, as a table
 # make fuzz      coverage-guided fuzzing of all that reads, SECONDS=60 each (Linux)
 # make docs      the generated pages
@@ -35,7 +35,8 @@ check: $(VENV)/.dev
 	$(BIN)/python scripts/audit.py
 
 bench: $(VENV)/.dev
-	missed=; for file in benchmarks/bench_*.py; do $(BIN)/python $$file || missed="$$missed $$file"; done; \
+	missed=; for file in benchmarks/bench_*.py; do \
+		env -u OPENBLAS_CORETYPE $(BIN)/python $$file || missed="$$missed $$file"; done; \
 		test -z "$$missed" || (echo "beyond their limits:$$missed"; exit 1)
 
 faults: $(VENV)/.dev
