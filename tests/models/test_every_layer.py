@@ -9,6 +9,7 @@ import pytest
 from support import tiny_models
 from whyscore.models.encoders import transformer as every_layer
 from whyscore.models.encoders.transformer import EveryLayer, Inseparable, Transformer
+from whyscore.models.pairs import Row, Vectors
 
 torch = pytest.importorskip("torch", reason="the extra 'neural' is not installed")
 pytest.importorskip("transformers")
@@ -72,7 +73,7 @@ def test_each_distinct_text_goes_through_the_network_once(tmp_path: Path, monkey
     rows = []
     states = EveryLayer.states
 
-    def counted(self: EveryLayer, batch: list[every_layer.Row]) -> list[every_layer.Vectors]:
+    def counted(self: EveryLayer, batch: list[Row]) -> list[Vectors]:
         rows.extend(batch)
         return states(self, batch)
 

@@ -30,8 +30,9 @@ def test_rows_behind_one_another_have_the_states_that_each_has_alone(kind: str, 
     stack, rows = loaded(tiny(kind)), rows_of(tiny(kind))
     assert not stack.pads
     assert len({len(row.ids) for row in rows}) > 4
-    for together, padded, row in zip(stack.states(rows), stack._padded_states(rows), rows, strict=True):
-        (alone,) = stack._padded_states([row])
+    padding = Stack(stack.network, stack.device, stack.padding, None)
+    for together, padded, row in zip(stack.states(rows), padding.states(rows), rows, strict=True):
+        (alone,) = padding.states([row])
         np.testing.assert_allclose(together, alone, rtol=0, atol=2e-6)
         np.testing.assert_allclose(together, padded, rtol=0, atol=2e-6)
 

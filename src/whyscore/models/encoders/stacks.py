@@ -20,7 +20,8 @@ All but the first are told: numbers of another layer cannot be compared. The lan
 
 import importlib
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -204,6 +205,10 @@ class Source:
         return licence_of(self.home.name, self.home.folder)
 
 
+Arguments = Mapping[str, "Tensor | None"]
+"""What a network is called with."""
+
+
 class Stack:
     """An encoder up to one layer, ready to compute."""
 
@@ -219,42 +224,51 @@ class Stack:
             hidden: Which of its states are read; None for the last.
             first: The position of a first piece, where the network reads packed rows.
         """
-        self.network, self.device, self.padding, self._hidden, self._first = network, device, padding, hidden, first
+        self.network, self.device, self.padding, self._hidden, self.first = network, device, padding, hidden, first
 
     @property
     def pads(self) -> bool:
         """Whether rows of different lengths are filled up."""
-        return self._first is None
+        return self.first is None
 
     def states(self, rows: Sequence[Row]) -> list[Vectors]:
         """Return the vectors of the pieces of each row."""
-        return self._padded_states(rows) if self._first is None else self._packed_states(rows, self._first)
+        with importlib.import_module("torch").inference_mode(), self._arguments(rows) as arguments:
+            table = self.read(arguments).cpu().numpy()
+        # Copies, as slices would keep the whole table alive.
+        if self.first is None:
+            return [table[number, : len(row.ids)].copy() for number, row in enumerate(rows)]
+        ends = np.cumsum([len(row.ids) for row in rows])
+        return [vectors.copy() for vectors in np.split(table[0], ends[:-1])]
 
-    def _packed_states(self, rows: Sequence[Row], first: int) -> list[Vectors]:
+    @contextmanager
+    def _arguments(self, rows: Sequence[Row]) -> Iterator[Arguments]:
+        """Give the arguments with which the network reads rows."""
+        if self.first is None:
+            yield _padded(as_tensors(rows, self.padding, self.device))
+            return
         torch = importlib.import_module("torch")
         lengths = [len(row.ids) for row in rows]
         ids = torch.tensor([[piece for row in rows for piece in row.ids]], device=self.device)
-        positions = torch.cat([torch.arange(first, first + length) for length in lengths])[None].to(self.device)
-        with torch.inference_mode(), packed(lengths):
-            answer = self.network(input_ids=ids, position_ids=positions)
-            table = answer.last_hidden_state[0].float().cpu().numpy()
-        return [vectors.copy() for vectors in np.split(table, np.cumsum(lengths)[:-1])]
-
-    def _padded_states(self, rows: Sequence[Row]) -> list[Vectors]:
-        inputs = as_tensors(rows, self.padding, self.device)
-        with importlib.import_module("torch").inference_mode():
-            table = self.table(inputs).cpu().numpy()
-        # Copies, as slices would keep the padded table alive.
-        return [table[number, : len(row.ids)].copy() for number, row in enumerate(rows)]
+        positions = torch.cat([torch.arange(self.first, self.first + length) for length in lengths])
+        with packed(lengths):
+            yield {"input_ids": ids, "position_ids": positions[None].to(self.device)}
 
     def table(self, inputs: Inputs) -> "Tensor":
         """Return the vectors of the pieces, rows x pieces x width, with gradients where they are wanted."""
+        return self.read(_padded(inputs))
+
+    def read(self, arguments: Arguments) -> "Tensor":
+        """Return the vectors of the pieces from the network's arguments: rows x pieces x width."""
         options = {} if self._hidden is None else {"output_hidden_states": True}
-        # Without padding, attention needs no mask: the states are the same, and computed faster.
-        mask = None if bool(inputs.mask.all()) else inputs.mask
-        answer = self.network(input_ids=inputs.ids, attention_mask=mask, **options)
+        answer = self.network(**arguments, **options)
         states: Tensor = answer.last_hidden_state if self._hidden is None else answer.hidden_states[self._hidden]
         return states.float()
+
+
+def _padded(inputs: Inputs) -> Arguments:
+    # Without padding, attention needs no mask: the states are the same, and computed faster.
+    return {"input_ids": inputs.ids, "attention_mask": None if bool(inputs.mask.all()) else inputs.mask}
 
 
 def source(name: str, who: str, *, allow_pickle: bool = False) -> Source:

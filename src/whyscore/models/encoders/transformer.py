@@ -42,6 +42,7 @@ from numpy.typing import NDArray
 
 from whyscore.errors import SpecError
 from whyscore.models.encoders.stacks import (
+    Arguments,
     Encoding,
     NetworkEncoder,
     Plan,
@@ -53,7 +54,7 @@ from whyscore.models.encoders.stacks import (
     recommend_layer,
     source,
 )
-from whyscore.models.pairs import Cuts, Inputs, Long, Row, RowCoder, Vectors, as_tensors
+from whyscore.models.pairs import Cuts, Long, RowCoder
 from whyscore.protocols import Encoded
 from whyscore.registry import runs_code
 from whyscore.settings import Precision, check_fields
@@ -72,29 +73,26 @@ class EveryLayer(Stack):
     """An encoder whose vectors are those of all its layers, one after the other."""
 
     def __init__(self, full: Stack, blocks: int) -> None:
-        super().__init__(full.network, full.device, full.padding, None)
+        super().__init__(full.network, full.device, full.padding, None, full.first)
         self._blocks = blocks
         self._list = block_list(self.network, blocks)
 
-    def states(self, rows: Sequence[Row]) -> list[Vectors]:
-        """Return for each row pieces x (layers x width)."""
+    def read(self, arguments: Arguments) -> "Tensor":
+        """Return the vectors of the pieces: rows x pieces x (layers x width)."""
         torch = importlib.import_module("torch")
-        inputs = as_tensors(rows, self.padding, self.device)
-        with torch.inference_mode():
-            layer_states = self._read_states(inputs) if self._list is None else self._watch_states(inputs, self._list)
-            if len(layer_states) != self._blocks + 1 or len({state.shape for state in layer_states}) > 1:
-                raise Inseparable(f"the network has {self._blocks} blocks and tells {len(layer_states)} states")
-            table = torch.cat([state.float() for state in layer_states], dim=-1).cpu().numpy()
-        return [table[number, : len(row.ids)].copy() for number, row in enumerate(rows)]
+        layer_states = self._read_states(arguments) if self._list is None else self._watch(arguments, self._list)
+        if len(layer_states) != self._blocks + 1 or len({state.shape for state in layer_states}) > 1:
+            raise Inseparable(f"the network has {self._blocks} blocks and tells {len(layer_states)} states")
+        table: Tensor = torch.cat([state.float() for state in layer_states], dim=-1)
+        return table
 
-    def _read_states(self, inputs: Inputs) -> "list[Tensor]":
-        answer = self.network(input_ids=inputs.ids, attention_mask=inputs.mask, output_hidden_states=True)
-        return list(answer.hidden_states)
+    def _read_states(self, arguments: Arguments) -> "list[Tensor]":
+        return list(self.network(**arguments, output_hidden_states=True).hidden_states)
 
-    def _watch_states(self, inputs: Inputs, blocks: "ModuleList") -> "list[Tensor]":
+    def _watch(self, arguments: Arguments, blocks: "ModuleList") -> "list[Tensor]":
         watcher = _Watcher()
         with watcher.watching(self.network, blocks):
-            last: Tensor = self.network(input_ids=inputs.ids, attention_mask=inputs.mask).last_hidden_state
+            last: Tensor = self.network(**arguments).last_hidden_state
         tail = watcher.tail(last)
         return [*(_through(tail, state) for state in watcher.given), last]
 
@@ -290,8 +288,7 @@ class PowerMeans(NetworkEncoder):
 
     def encoding(self) -> Encoding:
         lower = NetworkEncoder.encoding(self)
-        joined = _Joined(lower.stack.network, lower.stack.device, lower.coder.padding, self.layers)
-        return replace(lower, stack=joined, width=_PARTS * lower.width)
+        return replace(lower, stack=_Joined(lower.stack, self.layers), width=_PARTS * lower.width)
 
 
 @lru_cache(maxsize=4)
@@ -303,14 +300,14 @@ def _power_means_plan(model: Source) -> Plan:
 class _Joined(Stack):
     """An encoder of which the last layers are read."""
 
-    def __init__(self, network: "Module", device: str, padding: int, layers: int) -> None:
-        super().__init__(network, device, padding, None)
+    def __init__(self, full: Stack, layers: int) -> None:
+        super().__init__(full.network, full.device, full.padding, None, full.first)
         self._layers = layers
 
-    def table(self, inputs: Inputs) -> "Tensor":
+    def read(self, arguments: Arguments) -> "Tensor":
         """Return the joined vectors of the pieces, rows x pieces x three times the width."""
         torch = importlib.import_module("torch")
-        answer = self.network(input_ids=inputs.ids, attention_mask=inputs.mask, output_hidden_states=True)
+        answer = self.network(**arguments, output_hidden_states=True)
         last_states = answer.hidden_states[-self._layers :]
         states = torch.nn.functional.normalize(torch.stack(last_states).float(), dim=-1)
         joined: Tensor = torch.cat([states.amin(0), states.mean(0), states.amax(0)], dim=-1)
