@@ -63,7 +63,7 @@ def note_cut(message: str) -> None:
         seen.append(message)
 
 
-BUDGET = {"packed": 768, "cpu": 2_048, "gpu": 32_768}
+BUDGET = {"packed": 512, "cpu": 2_048, "gpu": 32_768}
 """Pieces computed at a time, padding included: of packed rows, and of padded ones by the kind of device.
 
 Larger batches leave the caches of a processor: with MiniLM 8,192 pieces take half as long again.

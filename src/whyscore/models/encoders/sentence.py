@@ -90,7 +90,7 @@ class Sentence(NetworkEncoder):
         precision: of the network's numbers; vectors come back in fp32.
         long: what becomes of texts the model cannot read whole: `truncate`, `window` or `error`.
         allow_pickle: whether weights may come from `.bin` files.
-        batch: how many pieces are computed at once; None for 768, with padding 2,048, and on a GPU 32,768.
+        batch: how many pieces are computed at once; None for 512, with padding 2,048, and on a GPU 32,768.
     """
 
     model: str

@@ -179,7 +179,7 @@ class Transformer(NetworkEncoder):
         revision: a branch, tag or commit of the hub, instead of `name@revision`.
         first_blank: whether RoBERTa, BART and GPT-2 see a blank before the first word, as in bert_score.
         allow_pickle: whether weights may come from a `.bin` file.
-        batch: how many pieces are computed at once; None for 768, with padding 2,048, and on a GPU 32,768.
+        batch: how many pieces are computed at once; None for 512, with padding 2,048, and on a GPU 32,768.
     """
 
     model: str
